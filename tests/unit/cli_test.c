@@ -129,6 +129,32 @@ static void test_stops_at_first_operand(void **state)
     assert_int_equal(parse("waste", "-o y", &settings, error), 3);
 }
 
+/* A number behind it is its value, another word is not. */
+static void test_optional_value(void **state)
+{
+    static const struct {
+        const char *line;
+        int operands;
+        uint64_t runs;
+    } cases[] = {{"-q ls", 2, 0},
+                 {"--repeat ls", 2, 1000},
+                 {"--repeat -- 7", 3, 1000},
+                 {"--repeat 7 ls", 3, 7},
+                 {"--repeat=8 9", 2, 8},
+                 {"--repeat 7up", 2, 1000},
+                 {"--repeat -q ls", 3, 1000},
+                 {"--repeat", 2, 1000}};
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct settings settings;
+        char error[512];
+        uint64_t runs;
+        settings_default(&settings, find_verb("run"));
+        assert_int_equal(parse("run", cases[i].line, &settings, error), cases[i].operands);
+        memcpy(&runs, settings.own, sizeof runs); /* the first of struct run_settings */
+        assert_int_equal(runs, cases[i].runs);
+    }
+}
+
 static void refused(const char *line, const char *expected)
 {
     struct settings settings, before;
@@ -312,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_options_of_one_engine),
         cmocka_unit_test(test_reuse),
         cmocka_unit_test(test_what_if_caches),
+        cmocka_unit_test(test_optional_value),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_tables_are_sound),
         cmocka_unit_test(test_documents),

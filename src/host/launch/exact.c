@@ -214,7 +214,12 @@ static bool prepare(struct launch_supervised *supervised, char *error)
     run->words.ask = exact_graphs_answer;
     run->words.context = &run->graphs;
     run->command = exact_command(request, log_path, messages_path, run->graphs.folder);
-    run->tool = (struct launch_request){.path = request->engine->tool, .command = run->command};
+    run->tool = (struct launch_request){
+        .path = request->engine->tool,
+        .command = run->command,
+        .redirected = request->program.redirected,
+        .files = {request->program.files[0], request->program.files[1], request->program.files[2]},
+        .deadline_ns = request->program.deadline_ns};
     supervised->environment = exact_environment(environ, request->engine);
     if (!run->command || !supervised->environment) {
         launch_fail(error, "memory", ENOMEM);

@@ -127,6 +127,7 @@ struct launch_signals {
     uint64_t due_ns; /* CLOCK_MONOTONIC: when what has arrived is passed on; 0: nothing has */
     uint64_t asked_ns, farewell_ns; /* the program was first asked to end; its time is over */
     int wish;                       /* signal by which it was asked again; 0: it was not */
+    int interrupted;                /* a signal that asks to end has arrived, for whomever */
 };
 
 /* Blocks all signals. Before the fork, with few descriptors open. False: errno; end them all the same. */
@@ -140,8 +141,12 @@ void launch_signals_begin(struct launch_signals *signals, struct wire_region *re
 bool launch_signals_serve(struct launch_signals *signals);
 /* How long to sleep: most_ms, or less if something has arrived. */
 int launch_signals_wait_ms(const struct launch_signals *signals, int most_ms);
+/* A signal that asks to end has arrived since the beginning: its number, else 0. */
+int launch_signals_interrupted(const struct launch_signals *signals);
 /* recorded: what launch_record leaves changed in this process stays so. */
 void launch_signals_end(struct launch_signals *signals, bool recorded);
+/* Dispositions are again what they were before the last recording that left them changed. */
+void launch_signals_restore(void);
 
 /* ---- all recordings (supervise.c) ------------------------------------------------------------- */
 

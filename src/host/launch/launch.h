@@ -98,6 +98,10 @@ struct launch_request {
     char *const *command;      /* NULL-terminated argv */
     struct wire_config config; /* complete, with agent_path */
     int log;                   /* from launch_log_create; stays the caller's */
+    bool redirected;           /* the program's standard descriptors are copies of `files` */
+    int files[3];              /* above 2; -1: this one stays as it is */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC: the program is then ended, by SIGTERM and two seconds
+                             later by SIGKILL; 0: never */
     void (*note)(void *context, const char *sentence); /* while recording; may be NULL */
     void *context;
 };
@@ -107,6 +111,8 @@ struct launch_result {
     int exit_code, signal;
     int detached;         /* signal by which the recording ended before the program, of which is
                                    not known how it ended (exit_code and signal are 0); else 0 */
+    int interrupted;      /* a signal that asks to end and reached headroom meanwhile; 0: none */
+    bool timed_out;       /* its time was over: see deadline_ns */
     double wall_s, cpu_s; /* of the program and the children it waited for */
     double system_s;      /* of cpu_s, in the kernel; negative: not known */
     uint64_t peak_bytes;  /* largest resident set of one of them; 0: not known */
@@ -148,6 +154,9 @@ enum launch_outcome launch_record(const struct launch_request *request,
 
 /* SIGINT, SIGQUIT, SIGTERM and SIGHUP are again what they were before the last recording. */
 void launch_signals_release(void);
+
+/* All that launch_record left changed is again as it was before: for another recording, at once before that. */
+void launch_restore(void);
 
 /* ---- spans timed (wire/spans.h) --------------------------------------------------------------- */
 

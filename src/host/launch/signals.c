@@ -278,6 +278,8 @@ static void take(struct launch_signals *signals, uint64_t now)
     sigprocmask(SIG_SETMASK, &before, NULL);
     for (int number = 1; number < SIGNALS; number++) {
         const struct arrival *arrival = &taken[number];
+        if (arrival->count && is_for_import(number))
+            signals->interrupted = number;
         if (arrival->count == 0 || !is_for_program(number, arrival, known, all))
             continue;
         for (uint32_t i = arrival->passed; i < arrival->count; i++) {
@@ -310,6 +312,15 @@ bool launch_signals_serve(struct launch_signals *signals)
 int launch_signals_wait_ms(const struct launch_signals *signals, int most_ms)
 {
     return arrived.any || signals->due_ns ? SETTLE_MS / 2 : most_ms;
+}
+
+/* What has come last is not taken any more when the program has ended. */
+int launch_signals_interrupted(const struct launch_signals *signals)
+{
+    for (int number = 1; number < SIGNALS && !signals->interrupted; number++)
+        if (is_for_import(number) && arrived.of[number].count)
+            return number;
+    return signals->interrupted;
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------
@@ -367,14 +378,23 @@ void launch_signals_begin(struct launch_signals *signals, struct wire_region *re
     sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* Of the last recording, for launch_signals_release. */
+/* Of the last recording, for launch_signals_release and launch_signals_restore. */
 static struct sigaction inherited[SIGNALS];
+static bool left; /* changed: inherited is known */
 
 void launch_signals_release(void)
 {
     for (int number = 1; number < SIGNALS; number++)
         if (is_for_import(number))
             sigaction(number, &inherited[number], NULL);
+}
+
+void launch_signals_restore(void)
+{
+    for (int number = 1; left && number < SIGNALS; number++)
+        if (is_passed(number) || number == SIGPIPE || number == SIGXFSZ)
+            sigaction(number, &inherited[number], NULL);
+    left = false;
 }
 
 void launch_signals_end(struct launch_signals *signals, bool recorded)
@@ -387,6 +407,9 @@ void launch_signals_end(struct launch_signals *signals, bool recorded)
             inherited[number] = signals->before[number];
             sigaction(number, recorded ? &ignore : &signals->before[number], NULL);
         }
+    inherited[SIGPIPE] = signals->before[SIGPIPE];
+    inherited[SIGXFSZ] = signals->program.file_size;
+    left = signals->begun && recorded;
     if (signals->begun && !recorded)
         sigaction(SIGPIPE, &signals->before[SIGPIPE], NULL);
     /* SIGXFSZ stays ignored: one may be pending, and headroom's own files are still to be written.

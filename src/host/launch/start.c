@@ -109,6 +109,8 @@ static _Noreturn void become(const struct launch_request *request, char *const *
     sigaction(SIGCHLD, &inherited->child, NULL);
     sigaction(SIGXFSZ, &inherited->file_size, NULL);
     sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+    for (int i = 0; request->redirected && i < 3; i++)
+        dup2(request->files[i], i);
     if (!request->shell)
         execve(request->path, request->command, environment);
     if (request->shell || errno == ENOEXEC)

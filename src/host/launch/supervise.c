@@ -72,10 +72,22 @@ static void raise_limits(struct launch_inherited *program, bool unlimited)
     }
 }
 
-static void restore_limits(const struct launch_inherited *program)
+static void restore_limits(const struct rlimit *limits)
 {
-    for (size_t i = 0; i < BASE_COUNT(program->limits); i++)
-        setrlimit(launch_raised_limits[i], &program->limits[i]);
+    for (size_t i = 0; i < BASE_COUNT(launch_raised_limits); i++)
+        setrlimit(launch_raised_limits[i], &limits[i]);
+}
+
+/* Of the last recording, while they stay raised. */
+static struct rlimit inherited_limits[BASE_COUNT(launch_raised_limits)];
+static bool raised;
+
+void launch_restore(void)
+{
+    if (raised)
+        restore_limits(inherited_limits);
+    raised = false;
+    launch_signals_restore();
 }
 
 /* ---- time, life, the end --------------------------------------------------------------------- */
@@ -158,11 +170,27 @@ static void sleep_until_news(const struct launch_supervised *supervised, uint32_
         poll(files, BASE_COUNT(files), limit_ms); /* a negative number is passed over */
 }
 
+enum { GRACE_MS = 2000 }; /* between SIGTERM and SIGKILL */
+
+/* Ends a program whose time is over. *asked_ns: when it was asked to; 0: not yet. */
+static void enforce_deadline(const struct launch_supervised *supervised, pid_t child,
+                             uint64_t *asked_ns)
+{
+    uint64_t deadline = supervised->program->deadline_ns, now = launch_now_ns(CLOCK_MONOTONIC);
+    if (deadline == 0 || now < deadline)
+        return;
+    if (*asked_ns == 0)
+        kill(child, SIGTERM);
+    else if (now - *asked_ns >= GRACE_MS * UINT64_C(1000000))
+        kill(child, SIGKILL);
+    *asked_ns = *asked_ns ? *asked_ns : now;
+}
+
 /* False: it was left before the program had ended. */
 static bool await(const struct launch_supervised *supervised, struct launch_signals *signals,
-                  pid_t child)
+                  pid_t child, bool *timed_out)
 {
-    for (;;) {
+    for (uint64_t asked_ns = 0;;) {
         uint32_t seen = 0;
         if (supervised->region)
             seen = atomic_load_explicit(&supervised->region->doorbell, memory_order_acquire);
@@ -173,6 +201,8 @@ static bool await(const struct launch_supervised *supervised, struct launch_sign
             return true;
         if (launch_signals_serve(signals))
             return false;
+        enforce_deadline(supervised, child, &asked_ns);
+        *timed_out = asked_ns != 0;
         sleep_until_news(supervised, seen, launch_signals_wait_ms(signals, supervised->tick_ms));
     }
 }
@@ -190,7 +220,8 @@ static enum launch_outcome run(struct launch_supervised *supervised, struct laun
     launch_signals_begin(signals, supervised->region, child);
     if (supervised->begun)
         supervised->begun(supervised->context, child);
-    bool ended = await(supervised, signals, child);
+    bool ended = await(supervised, signals, child, &measured.timed_out);
+    measured.interrupted = launch_signals_interrupted(signals);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
     if (ended)
         reap(child, &measured);
@@ -218,8 +249,10 @@ enum launch_outcome launch_supervise(struct launch_supervised *supervised,
         outcome = run(supervised, &signals, result, error);
     bool keep = outcome == LAUNCH_OK && !supervised->trial;
     launch_signals_end(&signals, keep);
+    memcpy(inherited_limits, signals.program.limits, sizeof inherited_limits);
+    raised = keep;
     if (!keep)
-        restore_limits(&signals.program);
+        restore_limits(signals.program.limits);
     free(supervised->environment);
     return outcome;
 }

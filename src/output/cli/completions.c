@@ -23,7 +23,7 @@ static bool takes_command(const struct verb *verb)
 
 static bool takes_value(const struct option_spec *spec)
 {
-    return spec->type != OPTION_FLAG;
+    return spec->type != OPTION_FLAG && spec->type != OPTION_COUNT;
 }
 
 /* Each choice behind the text in front. */
@@ -456,7 +456,8 @@ static void fish_facts(FILE *out)
 static void fish_value(FILE *out, const struct option_spec *spec)
 {
     switch (spec->type) {
-    case OPTION_FLAG: return;
+    case OPTION_FLAG:
+    case OPTION_COUNT: return;
     case OPTION_CHOICE:
     case OPTION_SET:
         fputs(spec->type == OPTION_SET ? " -x -a '(__fish_append , " : " -x -a '", out);

@@ -173,6 +173,8 @@ static int prepare(struct live *live)
             recording_refuse(recording, launch_agent(request->config.agent_path, recording->error));
     if (!code)
         code = check_machine(live);
+    if (!code && recording->sequel)
+        recording->sequel->prepare(recording);
     if (!code)
         code = recording_open(recording);
     request->log = recording->log;
@@ -237,7 +239,7 @@ static void tell_lost(struct recording *recording)
     recording_degraded(recording, sentence);
 }
 
-static void collect_degraded(struct recording *recording)
+void live_degraded(struct recording *recording)
 {
     tell_elsewhere(recording);
     tell_lost(recording);
@@ -289,11 +291,12 @@ bool live_conclude(struct recording *recording)
             recording->command[0]);
         return true;
     }
-    collect_degraded(recording);
+    live_degraded(recording);
     return recording_finish(recording, "live");
 }
 
-int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command)
+int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command,
+             const struct recording_sequel *sequel, void *sequel_state)
 {
     char output[64];
     snprintf(output, sizeof output, "%s.headroom", verb);
@@ -303,7 +306,10 @@ int live_run(const struct settings *settings, const char *verb, uint32_t kinds, 
                       .output = settings->output ? settings->output : output,
                       .command = command,
                       .log = -1,
-                      .region = -1},
+                      .region = -1,
+                      .program = &live.request,
+                      .sequel = sequel,
+                      .sequel_state = sequel_state},
     };
     struct recording *recording = &live.recording;
     bool keep = false;

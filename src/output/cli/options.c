@@ -236,6 +236,11 @@ static bool take(const struct place *place, const char *text)
             return bad_value(place, text, place->spec->argument);
         *(const char **)target(place) = text;
         return true;
+    case OPTION_COUNT:
+        if (text)
+            return take_number(place, text);
+        *(uint64_t *)target(place) = (uint64_t)place->spec->value;
+        return true;
     case OPTION_NUMBER: return take_number(place, text);
     case OPTION_REAL: return take_real(place, text);
     case OPTION_CHOICE: return take_choice(place, text);
@@ -253,6 +258,22 @@ struct syntax {
     char letters[2 * OPTIONS_MAX + 3];
 };
 
+/* Of letters none may be left out. */
+static int argument_of(const struct option_spec *spec)
+{
+    return spec->type == OPTION_FLAG    ? no_argument
+           : spec->type == OPTION_COUNT ? optional_argument
+                                        : required_argument;
+}
+
+/* The value of an option, in the same word or, without a sign of it, a number in the next one. */
+static const char *value_of(const struct option_spec *spec, int argc, char **argv)
+{
+    bool next = spec->type == OPTION_COUNT && !optarg && optind < argc && argv[optind][0] &&
+                argv[optind][strspn(argv[optind], "0123456789")] == 0;
+    return next ? argv[optind++] : optarg;
+}
+
 static void make_syntax(const struct option_spec *options, struct syntax *syntax)
 {
     size_t used = 0;
@@ -261,8 +282,8 @@ static void make_syntax(const struct option_spec *options, struct syntax *syntax
     syntax->letters[used++] = ':'; /* missing values differ from unknown options */
     for (size_t i = 0; options[i].name && i < OPTIONS_MAX; i++) {
         bool valued = options[i].type != OPTION_FLAG;
-        syntax->long_options[i] = (struct option){
-            options[i].name, valued ? required_argument : no_argument, NULL, CODE_BASE + (int)i};
+        syntax->long_options[i] =
+            (struct option){options[i].name, argument_of(&options[i]), NULL, CODE_BASE + (int)i};
         if (options[i].letter) {
             syntax->letters[used++] = options[i].letter;
             if (valued)
@@ -374,7 +395,7 @@ bool options_parse(const struct verb *verb, int argc, char **argv, struct settin
             return false;
         }
         struct place place = {spec, &parsed, error, error_bytes};
-        if (!take(&place, optarg))
+        if (!take(&place, value_of(spec, argc, argv)))
             return false;
     }
     *settings = parsed;

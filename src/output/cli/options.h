@@ -16,6 +16,7 @@
 enum option_type {
     OPTION_FLAG,      /* int: set to `value` */
     OPTION_NUMBER,    /* uint64_t in low..high */
+    OPTION_COUNT,     /* the same; its value may be left out, and then is `value` */
     OPTION_REAL,      /* double in low..high; "1%" is 0.01 */
     OPTION_TEXT,      /* const char *                                  */
     OPTION_FILE,      /* const char *: a file to read or write */

@@ -120,6 +120,30 @@ static void interruptible(const char *path)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+static volatile sig_atomic_t signalled;
+
+static void on_note(int signal)
+{
+    (void)signal;
+    signalled = 1;
+}
+
+void recording_note_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    launch_signals_release();
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
+        struct sigaction old, action = {.sa_handler = on_note, .sa_flags = SA_RESTART};
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+bool recording_signalled(void)
+{
+    return signalled;
+}
+
 /* A log without a name gets one, in another directory: until there is a profile it is all there is.
  */
 static bool name_log(struct recording *recording)
@@ -313,20 +337,42 @@ static void say_kept(const struct recording *recording)
             recording->log_path);
 }
 
+/* False: no memory. */
+static bool describe(const struct recording *recording, const char *engine,
+                     struct importing *importing)
+{
+    *importing = (struct importing){.run = describe_run(recording, engine),
+                                    .symbols = symbol_options(recording->settings)};
+    describe_jits(recording, importing);
+    if (recording->config) {
+        importing->config = *recording->config;
+        if (recording->result.source)
+            importing->config.source = recording->result.source;
+        importing->run.config = &importing->config;
+    }
+    return describe_clock(recording, importing);
+}
+
+static const char no_memory[] = "cannot import the recording: out of memory.";
+
+enum base_status recording_import(struct recording *recording, const char *engine,
+                                  const char *place)
+{
+    struct importing importing;
+    enum base_status status = BASE_NO_MEMORY;
+    strcpy(recording->error, no_memory);
+    if (describe(recording, engine, &importing))
+        status = import_to(recording, &importing, place);
+    free(importing.clock);
+    return status;
+}
+
 static bool import_recording(struct recording *recording, const char *engine)
 {
-    struct importing importing = {.run = describe_run(recording, engine),
-                                  .symbols = symbol_options(recording->settings)};
-    describe_jits(recording, &importing);
-    if (!describe_clock(recording, &importing)) {
-        say("cannot import the recording: out of memory.");
+    struct importing importing;
+    if (!describe(recording, engine, &importing)) {
+        say("%s", no_memory);
         return false;
-    }
-    if (recording->config) {
-        importing.config = *recording->config;
-        if (recording->result.source)
-            importing.config.source = recording->result.source;
-        importing.run.config = &importing.config;
     }
     /* What programs counted by themselves is in memory: of that nothing can be kept. */
     bool named = !recording->built && name_log(recording) && save_spans(recording);
@@ -392,6 +438,8 @@ bool recording_finish(struct recording *recording, const char *engine)
     }
     if (!import_recording(recording, engine))
         return false;
+    if (recording->sequel && !recording->result.detached)
+        recording->sequel->run(recording);
     report_recording(recording);
     return true;
 }

@@ -13,6 +13,16 @@
 
 enum { DEGRADED_MAX = 24 };
 
+struct recording;
+
+/* What more a verb does with the command, all of it optional for the result: what fails is said, and nothing is lost. */
+struct recording_sequel {
+    /* Before the program starts: what cannot be is said to be degraded. */
+    void (*prepare)(struct recording *recording);
+    /* The profile is in its place, recording->written; the report follows. */
+    void (*run)(struct recording *recording);
+};
+
 /* Begin with these four, log -1 and region -1, everything else zeroed. */
 struct recording {
     const struct settings *settings;
@@ -26,11 +36,14 @@ struct recording {
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     struct places places;
-    char written[LAUNCH_PATH_BYTES];  /* where the profile is, mostly `output` */
-    char rescued[LAUNCH_PATH_BYTES];  /* copy of a raw log that has lost its name; "" */
-    const struct wire_config *config; /* the raw log's; NULL: there is none */
-    const char *event;                /* counted in place of cycles, or NULL */
-    FILE *report;                     /* from --report, or NULL */
+    char written[LAUNCH_PATH_BYTES];       /* where the profile is, mostly `output` */
+    char rescued[LAUNCH_PATH_BYTES];       /* copy of a raw log that has lost its name; "" */
+    const struct wire_config *config;      /* the raw log's; NULL: there is none */
+    const struct launch_request *program;  /* live: what was executed, and how */
+    const struct recording_sequel *sequel; /* NULL: none */
+    void *sequel_state;
+    const char *event; /* counted in place of cycles, or NULL */
+    FILE *report;      /* from --report, or NULL */
     const char *degraded[DEGRADED_MAX + 1];
     size_t degraded_count;
     char error[LAUNCH_ERROR_BYTES];
@@ -57,6 +70,14 @@ int recording_refuse(const struct recording *recording, enum launch_outcome outc
 /* From raw log or region to profile and report. False: there is no profile, and a raw log must stay. */
 bool recording_finish(struct recording *recording, const char *engine);
 
+/* The raw log becomes a profile at `place`. Not BASE_OK: recording->error. */
+enum base_status recording_import(struct recording *recording, const char *engine,
+                                  const char *place);
+
+/* From now on, SIGINT and the like are only noted. */
+void recording_note_signals(void);
+bool recording_signalled(void);
+
 /* keep: the raw log stays. */
 void recording_close(struct recording *recording, bool keep);
 
@@ -68,8 +89,12 @@ int recording_exit_code(const struct recording *recording);
 /* Options that do not go together, no command: says it and returns the exit code; else 0. */
 int check_engine(const struct settings *settings, const char *verb, int operands);
 
-/* A whole live recording of kinds (enum wire_kind_bits). Returns the exit code. */
-int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command);
+/* A whole live recording of kinds (enum wire_kind_bits), and the sequel, if it is not NULL. Returns the exit code. */
+int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command,
+             const struct recording_sequel *sequel, void *sequel_state);
+
+/* What was degraded in a recording that has ended. */
+void live_degraded(struct recording *recording);
 
 /* Of programs that the agent observes: path and shell, or why it cannot; after it has ended what was degraded, then
    profile and report. False: the raw log must stay. */

@@ -10,7 +10,7 @@ static int reuse_run(const struct settings *settings, int count, char **operands
         return code;
     if (settings->exact)
         return exact_run(settings, "reuse", EXACT_REUSE, operands);
-    return live_run(settings, "reuse", WIRE_REUSES, operands);
+    return live_run(settings, "reuse", WIRE_REUSES, operands, NULL, NULL);
 }
 
 /* ---- the command line --------------------------------------------------------------------------

@@ -1,21 +1,44 @@
 // SPDX-License-Identifier: MIT
 /* `headroom run`: where CPU time goes, all kinds of waste in one recording, and what to fix first. */
 #include "cli/common.h"
-#include "cli/recording.h"
+#include "cli/sequel.h"
 
 static int run_run(const struct settings *settings, int count, char **operands)
 {
     int code = check_engine(settings, "run", count);
     if (code)
         return code;
-    return live_run(settings, "run", WIRE_DEAD | WIRE_SILENT | WIRE_LOAD | WIRE_REUSES, operands);
+    struct sequel sequel = {.settings = (const void *)settings->own};
+    if (sequel.settings->max_s && !sequel.settings->runs)
+        return say_usage("run", "--max-time needs --repeat");
+    return live_run(settings, "run", WIRE_DEAD | WIRE_SILENT | WIRE_LOAD | WIRE_REUSES, operands,
+                    &run_sequel, &sequel);
 }
 
 /* ---- the command line --------------------------------------------------------------------------
  */
 
 static const struct option_spec run_options[] = {
-    OPTION_OUTPUT("run"), OPTION_RATE, OPTION_FOLLOW, OPTION_SEED, OPTIONS_REPORT, OPTIONS_LAST,
+    OPTION_OUTPUT("run"),
+    {"repeat", 0, OPTION_COUNT, OWN(run_settings, runs), .value = RUNS_MOST, .low = 1,
+     .high = RUNS_MOST, .argument = "[N]",
+     .help = "Run COMMAND again until there are about 300 decided samples of each kind, N runs "
+             "were made, or --max-time is over, and add up all runs. Without N: as often as is "
+             "needed. Whatever COMMAND does, it does again. Its output and exit status are those "
+             "of the first run; what further runs print is discarded. They read the same "
+             "standard input if it is a file; from a terminal they read nothing; from a pipe "
+             "nothing can be read twice, and COMMAND runs once. A run that ends differently is "
+             "the last, and does not count."},
+    {"max-time", 0, OPTION_NUMBER, OWN(run_settings, max_s), .low = 1, .high = 1e6,
+     .argument = "SECONDS",
+     .help = "With --repeat: begin no run that may not end within SECONDS of the start of the "
+             "first one, and end one that does not (SIGTERM, then SIGKILL). The first run is "
+             "never ended. Default: 60."},
+    OPTION_RATE,
+    OPTION_FOLLOW,
+    OPTION_SEED,
+    OPTIONS_REPORT,
+    OPTIONS_LAST,
 };
 
 const struct verb run_verb = {
@@ -42,4 +65,5 @@ const struct verb run_verb = {
     .usage_code = 125,
     .operands = OPERANDS_COMMAND,
     .run = run_run,
+    .own_bytes = sizeof(struct run_settings),
 };

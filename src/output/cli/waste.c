@@ -12,7 +12,8 @@ static int waste_run(const struct settings *settings, int count, char **operands
         return code;
     if (settings->exact)
         return exact_run(settings, "waste", EXACT_KINDS, operands);
-    return live_run(settings, "waste", settings->kinds ? settings->kinds : KINDS_ALL, operands);
+    return live_run(settings, "waste", settings->kinds ? settings->kinds : KINDS_ALL, operands,
+                    NULL, NULL);
 }
 
 /* ---- the command line --------------------------------------------------------------------------

@@ -83,11 +83,21 @@ static void describe(const struct printer *printer, char *line, size_t bytes)
         describe_sampling(&printer->profile->run, line, bytes);
 }
 
+/* Were all recorded into one and the same profile, run after run? */
+static bool is_repeated(const struct profile *profile)
+{
+    for (size_t i = 1; i < profile->merged_count; i++)
+        if (strcmp(profile->merged[i].file, profile->merged[0].file) != 0 ||
+            !profile_same_text(profile->merged[i].host, profile->merged[0].host))
+            return false;
+    return profile->merged_count > 1;
+}
+
 static void print_run(struct printer *printer)
 {
     const struct profile_run *run = &printer->profile->run;
     char line[TEXT_BYTES] = "", clean[TEXT_BYTES];
-    if (run->wall_s >= 0)
+    if (run->wall_s >= 0 && !is_repeated(printer->profile))
         print_add(line, sizeof line, "%.2f s, ", run->wall_s);
     if (run->cpu_s >= 0)
         print_add(line, sizeof line, "%.2f s of CPU time, ", run->cpu_s);
@@ -115,6 +125,12 @@ static void print_merged(struct printer *printer)
     char line[TEXT_BYTES * 2] = "", word[TEXT_BYTES];
     if (profile->merged_count == 0)
         return;
+    if (is_repeated(profile)) {
+        fprintf(printer->out, "  %s%zu runs, added up; the longest took %.2f s%s\n",
+                print_on(printer, DIM), profile->merged_count, profile->run.wall_s,
+                print_off(printer));
+        return;
+    }
     print_add(line, sizeof line, "merged from %zu profile%s: ", profile->merged_count,
               print_plural(profile->merged_count));
     for (size_t i = 0; i < profile->merged_count && i < MERGED_SHOWN; i++) {

@@ -17,11 +17,10 @@ bool run_is_own(const struct profile *profile)
 
 static void print_head(struct printer *printer, const struct gain_finding *finding, size_t number)
 {
-    char head[32], share[32], low[32], high[32], most[32], line[TEXT_BYTES];
+    char head[32], share[32], most[32], line[TEXT_BYTES];
     snprintf(head, sizeof head, "#%zu  about %s", number, print_percent(finding->direct, share));
-    snprintf(line, sizeof line, " of the CPU time (%s – %s), at most %s",
-             print_percent(finding->low, low), print_percent(finding->high, high),
-             print_percent(finding->ceiling, most));
+    snprintf(line, sizeof line, " of the CPU time (%.1f – %.1f %%), at most %s", 100 * finding->low,
+             100 * finding->high, print_percent(finding->ceiling, most));
     fprintf(printer->out, "\n  %s%s%s%s%s", print_link_on(printer), print_on(printer, BOLD), head,
             print_off(printer), print_link_off(printer));
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
@@ -80,6 +79,34 @@ static void print_rest(struct printer *printer, const struct gain_list *list, si
     fputs(print_off(printer), printer->out);
 }
 
+/* Samples of one kind below which half of it is known within ten points at best; and the CPU time of
+   programs that are short. */
+enum { DECIDED_LEAST = 100, SHORT_S = 2 };
+
+/* Whether the command ran once, and so shortly that running it again would help. */
+static bool is_short(const struct profile *profile)
+{
+    bool few = false;
+    for (size_t i = 0; i < profile->kinds_count; i++)
+        few |= profile->kinds[i].kind != PROFILE_REUSE && profile->kinds[i].traps < DECIDED_LEAST;
+    return few && profile->merged_count == 0 && profile->run.exit_signal <= 0 &&
+           profile->run.cpu_s < SHORT_S;
+}
+
+static void print_hint(struct printer *printer)
+{
+    const struct profile *profile = printer->profile;
+    char line[TEXT_BYTES], digits[32];
+    uint64_t decided = 0;
+    for (size_t i = 0; i < profile->kinds_count; i++)
+        decided += profile->kinds[i].kind != PROFILE_REUSE ? profile->kinds[i].traps : 0;
+    snprintf(line, sizeof line,
+             "%s sample%s; --repeat would run the command again and add up its runs",
+             print_grouped(decided, digits), print_plural(decided));
+    fputs("\n  ", printer->out);
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
 bool run_print_findings(struct printer *printer)
 {
     struct gain_list list;
@@ -101,6 +128,10 @@ bool run_print_findings(struct printer *printer)
     print_link_clear(printer);
     print_rest(printer, &list, shown);
     printer->next.too_few = list.strong == 0;
+    if (is_short(printer->profile)) {
+        print_hint(printer);
+        printer->next.instead = "--repeat";
+    }
     if (printer->profile->run.threads > printer->profile->run.processes)
         printer->next.also = "interference";
     printer->next.cut = shown < list.strong;

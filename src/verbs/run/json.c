@@ -39,6 +39,7 @@ static void time_member(struct json *json, const struct profile *profile,
                         const struct time_profile *time, const struct report_options *options)
 {
     json_begin(json, "time", '{');
+    json_count(json, "runs", profile->merged_count ? profile->merged_count : 1);
     json_count(json, "samples", time->ticks);
     json_count(json, "ns", (uint64_t)time->ns);
     json_decimal(json, "system_calls", time->ns > 0 ? time->system / time->ns : 0, 6);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/* Further runs of a command: what they read and write, and how long there is time for them. */
+#include "cli/sequel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sequel_deadline_ns(const struct sequel *sequel)
+{
+    uint64_t seconds = sequel->settings->max_s ? sequel->settings->max_s : MAX_TIME_S;
+    return sequel->begun_ns + seconds * UINT64_C(1000000000);
+}
+
+bool sequel_is_over(const struct sequel *sequel, double further_s)
+{
+    return (double)now_ns() + 1e9 * further_s > (double)sequel_deadline_ns(sequel);
+}
+
+/* ---- standard input -------------------------------------------------------------------------- */
+
+/* A new open file: reading the first run's again would move it for whoever reads on behind it. */
+static int reopen(int descriptor)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool is_stored(const struct stat *info)
+{
+    return S_ISREG(info->st_mode) || S_ISBLK(info->st_mode);
+}
+
+/* Why the program cannot read its input a second time; NULL: it can, or needs not. */
+static const char *why_not_again(off_t *at)
+{
+    struct stat info;
+    if (fstat(STDIN_FILENO, &info) != 0)
+        return NULL; /* closed */
+    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
+        return "the command was not run again: its standard input is a pipe or socket, which can "
+               "be read only once (redirect it from a file)";
+    if (!is_stored(&info))
+        return NULL;
+    int again = reopen(STDIN_FILENO);
+    if (again < 0)
+        return "the command was not run again: the file that is its standard input cannot be "
+               "opened a second time";
+    close(again);
+    *at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    return NULL;
+}
+
+/* A terminal has no second answer to the same question; all else that is there can be read again. -1:
+   as it is. -2: errno. */
+static int open_input(const struct sequel *sequel)
+{
+    struct stat info;
+    if (fstat(STDIN_FILENO, &info) != 0 || (!is_stored(&info) && !isatty(STDIN_FILENO)))
+        return -1;
+    int file = is_stored(&info) ? reopen(STDIN_FILENO) : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && is_stored(&info) && sequel->input_at > 0)
+        lseek(file, sequel->input_at, SEEK_SET);
+    return file >= 0 ? file : -2;
+}
+
+/* ---- standard output and error ----------------------------------------------------------------- */
+
+/*
+ * /dev/zero takes everything as /dev/null does, but is not it: programs such as grep and tar do less where they see that
+ * nobody reads what they write. Where the first run wrote to /dev/null, so do all.
+ */
+static int open_output(int descriptor)
+{
+    struct stat info;
+    if (fstat(descriptor, &info) != 0 || (S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3)))
+        return -1;
+    int file = open("/dev/zero", O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return file >= 0 ? file : -2;
+}
+
+/* Above those that are to be replaced. */
+static int move_up(int file)
+{
+    if (file < 0 || file > STDERR_FILENO)
+        return file;
+    int moved = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(file);
+    return moved >= 0 ? moved : -2;
+}
+
+bool sequel_redirect(const struct sequel *sequel, struct launch_request *request)
+{
+    request->redirected = true;
+    request->files[0] = move_up(open_input(sequel));
+    request->files[1] = move_up(open_output(STDOUT_FILENO));
+    request->files[2] = move_up(open_output(STDERR_FILENO));
+    if (request->files[0] != -2 && request->files[1] != -2 && request->files[2] != -2)
+        return true;
+    int reason = errno;
+    sequel_redirect_end(request);
+    errno = reason;
+    return false;
+}
+
+void sequel_redirect_end(struct launch_request *request)
+{
+    for (int i = 0; i < 3; i++)
+        if (request->files[i] >= 0)
+            close(request->files[i]);
+}
+
+/* ---- the sequel -------------------------------------------------------------------------------- */
+
+static void prepare(struct recording *recording)
+{
+    struct sequel *sequel = recording->sequel_state;
+    sequel->refused = why_not_again(&sequel->input_at);
+    if (sequel->refused && sequel->settings->runs)
+        recording_degraded(recording, sequel->refused);
+    sequel->begun_ns = now_ns();
+}
+
+static void run(struct recording *recording)
+{
+    const struct sequel *sequel = recording->sequel_state;
+    const struct launch_result *result = &recording->result;
+    if (sequel->refused || !result->exited || result->interrupted)
+        return;
+    recording_note_signals();
+    if (sequel->settings->runs)
+        repeat_run(recording);
+    launch_signals_release();
+}
+
+const struct recording_sequel run_sequel = {.prepare = prepare, .run = run};

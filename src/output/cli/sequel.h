@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What `headroom run` does with the command once it has run under observation and the first profile is in its place:
+ * the same again, if one run showed too little (repeat.c).
+ *
+ * The program's output is that of its first run, as is its exit status. SIGINT and the like end what is going on here;
+ * what was recorded until then is kept.
+ */
+#ifndef HEADROOM_CLI_SEQUEL_H
+#define HEADROOM_CLI_SEQUEL_H
+
+#include "cli/recording.h"
+
+#include <sys/types.h>
+
+enum { RUNS_MOST = 1000, MAX_TIME_S = 60 /* unless another is given */ };
+
+struct run_settings {
+    uint64_t runs;  /* at most, the first included; 0: not to be repeated */
+    uint64_t max_s; /* from the start of the first; 0: MAX_TIME_S */
+};
+
+struct sequel {
+    const struct run_settings *settings;
+    uint64_t begun_ns;   /* CLOCK_MONOTONIC: about when the first run began */
+    off_t input_at;      /* where standard input stood then, if it is a file */
+    const char *refused; /* why the program cannot run again; NULL: it can */
+};
+
+/* recording->sequel_state is a struct sequel. */
+extern const struct recording_sequel run_sequel;
+
+/* ---- further runs (sequel.c) ------------------------------------------------------------------ */
+
+/* Standard input as it was before the first run, output to nowhere: into the request. False: errno. */
+bool sequel_redirect(const struct sequel *sequel, struct launch_request *request);
+void sequel_redirect_end(struct launch_request *request);
+
+/* Is its time over, or will it be before another run of that many seconds ends? */
+bool sequel_is_over(const struct sequel *sequel, double further_s);
+uint64_t sequel_deadline_ns(const struct sequel *sequel);
+
+/* The command again and again, as long as samples are too few and time is left. */
+void repeat_run(struct recording *recording);
+
+#endif

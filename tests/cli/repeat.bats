@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# headroom run --repeat: the command again and again, and one profile of all its runs.
+
+load common
+
+ALL_NEED_WATCHPOINTS=1
+
+AGAIN=$(dirname "$HEADROOM")/tests/programs/again
+
+field()
+{
+    "$HEADROOM" report --format json run.headroom | python3 -c "
+import json, sys
+report = json.load(sys.stdin)
+print($1)"
+}
+
+# Without a single tick of the clock there is no profile of time that could name the runs.
+runs_merged()
+{
+    field 'len(report.get("merged", [0]))'
+}
+
+@test "N runs become one profile; output and exit status are the first one's" {
+    echo before >run.headroom.old
+    try 7 "$HEADROOM" run --rate 200 --repeat 3 -- "$AGAIN" runs 100000 7
+    [ "$(cat out)" = "run 1" ]
+    [ "$(wc -l <runs)" -eq 3 ]
+    grep -q '3 runs, added up' err
+    lacks '--repeat would' err
+    [ "$(cat run.headroom.old)" = before ]
+    [ "$(field 'report["run"]["time"]["runs"]')" = 3 ]
+    [ "$(field 'report["processes"], len(report["merged"]), report["exit"]["code"]')" = "3 3 7" ]
+    [ "$(ls)" = "$(printf '%s\n' all err out run.headroom run.headroom.old runs)" ]
+    # Nothing that headroom changes in itself for a recording reaches the next run.
+    [ "$(sort -u runs | wc -l)" -eq 1 ] || { cat runs; return 1; }
+    grep -q ' null 0$' runs
+}
+
+@test "samples and time are the sums of the runs'" {
+    "$HEADROOM" run -q --rate 1000 -- "$AGAIN" one 200000 0 </dev/null
+    local once=$(field 'report["run"]["time"]["ns"]')
+    "$HEADROOM" run -q --rate 1000 --repeat=4 -- "$AGAIN" four 200000 0 </dev/null
+    [ "$(wc -l <four)" -gt 1 ]
+    local runs=$(wc -l <four) all=$(field 'report["run"]["time"]["ns"]')
+    # One run may be twice as slow as another beside other programs.
+    [ "$all" -gt $((once * runs / 2)) ]
+    [ "$all" -lt $((once * runs * 2)) ]
+    [ "$(field 'report["run"]["findings"][0]["cause"][0]["function"]')" = clear ]
+}
+
+@test "enough is enough: about 300 decided samples of each kind" {
+    "$HEADROOM" run -q --rate 1000 --repeat -- "$AGAIN" runs 200000 0 </dev/null
+    local runs=$(field 'report["run"]["time"]["runs"]')
+    [ "$(wc -l <runs)" -eq "$runs" ]
+    # 300 are reached in the last run only, which adds as many as the others did.
+    field 'min(kind["traps"] for kind in report["waste"].values())' >least
+    [ "$(cat least)" -ge 300 ] || { cat least; return 1; }
+    [ "$runs" -eq 1 ] || [ "$(($(cat least) * (runs - 1) / runs))" -lt 400 ]
+}
+
+@test "standard input: a file is read again from where it stood, a pipe cannot be" {
+    printf '1234567890' >input
+    ( dd bs=1 count=4 of=/dev/null 2>/dev/null; "$HEADROOM" run -q --repeat 3 -- "$AGAIN" runs 1 0 >/dev/null; cat >rest ) <input
+    [ "$(grep -c '^read 6 ' runs)" -eq 3 ] || { cat runs; return 1; }
+    [ ! -s rest ]
+    # What the first run leaves is left for whoever reads on.
+    printf 'a\nb\nc\n' >lines
+    ( "$HEADROOM" run -q --repeat 3 -- bash -c 'read -r line; echo "$line" >>read'; cat >rest ) <lines
+    [ "$(tr '\n' ' ' <read)" = "a a a " ]
+    [ "$(tr '\n' ' ' <rest)" = "b c " ]
+    rm runs
+    printf abc | "$HEADROOM" run --repeat 3 -- "$AGAIN" runs 1 0 >/dev/null 2>err
+    [ "$(wc -l <runs)" -eq 1 ]
+    [ "$(grep -c 'its standard input is a pipe or socket' err)" -ge 1 ]
+    field 'report["degraded"]' | grep -q 'was not run again: its standard input is a pipe'
+}
+
+@test "a run that ends differently is the last and does not count" {
+    try 0 "$HEADROOM" run --repeat 9 -- "$AGAIN" runs 1000 0 0 5 0
+    [ "$(wc -l <runs)" -eq 3 ]
+    grep -q 'run 3 of the command ended with exit status 5, the first one with exit status 0' err
+    [ "$(runs_merged)" -eq 2 ]
+    [ "$(field 'report["exit"]["code"]')" -eq 0 ]
+    field 'report["degraded"]' | grep -q 'run 3 of the command'
+    rm runs
+    try 0 "$HEADROOM" run --repeat 9 -- "$AGAIN" runs 1000 0 5
+    [ "$(runs_merged)" -eq 1 ]
+    field 'report["degraded"]' | grep -q 'run 2 of the command'
+    rm runs
+    try 130 "$HEADROOM" run --repeat 9 -- bash -c 'echo >>runs; kill -INT $$'
+    [ "$(wc -l <runs)" -eq 1 ]
+}
+
+@test "no run goes on after --max-time" {
+    try 0 timeout 60 "$HEADROOM" run --repeat --max-time 2 -- "$AGAIN" runs 1000 0 0 sleep
+    [ "$(wc -l <runs)" -eq 3 ]
+    [ "$(runs_merged)" -eq 2 ]
+    # The first one is never ended, and nothing follows if there is no time.
+    rm runs
+    try 0 timeout 60 "$HEADROOM" run --repeat --max-time 1 -- bash -c 'echo >>runs; sleep 2'
+    [ "$(wc -l <runs)" -eq 1 ]
+    [ "$(runs_merged)" -eq 1 ]
+}
+
+@test "an interrupt ends repeating and keeps what there is" {
+    "$HEADROOM" run --repeat --max-time 600 -- "$AGAIN" runs 1000 0 0 sleep </dev/null >out 2>err &
+    local headroom=$!
+    for i in {1..300}; do
+        [ "$(cat runs 2>/dev/null | wc -l)" -lt 3 ] || break
+        sleep 0.1
+    done
+    sleep 0.3
+    kill -TERM $headroom
+    local code=0
+    wait $headroom || code=$?
+    [ "$code" -eq 0 ] || { echo "$code"; cat err; return 1; }
+    [ "$(runs_merged)" -eq 2 ]
+    no_leftovers
+}
+
+@test "a short run is told from one that says enough" {
+    try 0 "$HEADROOM" run -- "$AGAIN" runs 100 0
+    grep -Eq '^  [0-9]+ samples?; --repeat would run the command again' err
+    grep -q "headroom run --repeat -- $AGAIN runs 100 0" err
+    lacks '^  [0-9]+ samples?; --repeat' <(HEADROOM_CACHE= "$HEADROOM" waste -- true 2>&1)
+}
+
+@test "options" {
+    try 125 "$HEADROOM" run --max-time 5 -- true
+    one_sentence '--max-time needs --repeat'
+    try 125 "$HEADROOM" run --repeat=0 -- true
+    one_sentence 'a whole number from 1 to 1000'
+    try 0 "$HEADROOM" run -q --repeat -- true
+    try 0 "$HEADROOM" run -q --repeat 2 true
+    [ "$(runs_merged)" -eq 2 ]
+}
