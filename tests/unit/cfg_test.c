@@ -392,6 +392,32 @@ __asm__(FUNCTION(threaded) "lea threaded_table(%rip), %r8\n"
                            "threaded_5: jmp threaded_1\n"
                            "threaded_6: ret\n" END(threaded) ABSOLUTE(threaded));
 
+/* rustc: a match over all there is has no guard, and the next table lies behind. Read as entries of the first, those of the second lead
+ * into the middle of instructions, which are longer than the tables lie apart. */
+LABEL(side_0);
+LABEL(side_2);
+LABEL(side_3);
+LABEL(side_4);
+LABEL(side_5);
+LABEL(side_end);
+__asm__(
+    FUNCTION(side) "xor %eax, %eax\n"
+                   "movzbl (%rdi), %ecx\n"
+                   "lea side_table(%rip), %rdx\n"
+                   "movslq (%rdx,%rcx,4), %rcx\n add %rdx, %rcx\n jmp *%rcx\n"
+                   "side_2: movzbl 1(%rdi), %ecx\n"
+                   "lea side_other(%rip), %rdx\n"
+                   "movslq (%rdx,%rcx,4), %rcx\n add %rdx, %rcx\n jmp *%rcx\n"
+                   "side_3: ret\n"
+                   "movabs $0x0101010101010101, %rsi\n"
+                   "side_4: inc %eax\n ret\n"
+                   "movabs $0x0101010101010101, %rsi\n"
+                   "side_5: dec %eax\n"
+                   "side_6: ret\n" END(
+                       side) ".section .rodata\n.p2align 2\n"
+                             "side_table: .long side_2-side_table, side_3-side_table\n"
+                             "side_other: .long side_4-side_other, side_5-side_other, 5\n.text\n");
+
 /* through a base from outside: nothing is known */
 LABELS(unknown);
 __asm__(FUNCTION(unknown) "xor %eax, %eax\n"
@@ -429,6 +455,22 @@ static void test_tables(void **state)
         assert_int_equal(flow->loops_count, 2);
         cfg_free(flow);
     }
+}
+
+static void test_tables_side_by_side(void **state)
+{
+    struct cfg *flow = flow_between(side_0, side_end);
+    uint32_t targets = 0;
+    assert_int_equal(flow->tables, 2);
+    assert_int_equal(flow->flags, 0);
+    assert_true(has_edge(flow, side_0, side_2, CFG_TABLE));
+    assert_true(has_edge(flow, side_0, side_3, CFG_TABLE));
+    assert_true(has_edge(flow, side_2, side_4, CFG_TABLE));
+    assert_true(has_edge(flow, side_2, side_5, CFG_TABLE));
+    for (uint32_t e = 0; e < flow->edges_count; e++)
+        targets += flow->edges[e].kind == CFG_TABLE;
+    assert_int_equal(targets, 4);
+    cfg_free(flow);
 }
 
 static void test_threaded(void **state)
@@ -912,6 +954,7 @@ int main(void)
         cmocka_unit_test(test_handlers),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_tables_side_by_side),
         cmocka_unit_test(test_threaded),
         cmocka_unit_test(test_unresolved),
         cmocka_unit_test(test_random_graphs),

@@ -113,6 +113,23 @@ static void cover(struct walk *walk, uint32_t at, unsigned length)
     walk->instructions++;
 }
 
+/* lea to an address that depends on nothing: cheaper known by its bytes than decoded. */
+static bool note_named(struct walk *walk, uint32_t at, unsigned length)
+{
+    enum { LEA_LENGTH = 7 };
+    const uint8_t *bytes = walk->code->bytes + at;
+    int32_t distance;
+    if (length != LEA_LENGTH || (bytes[0] & 0xfb) != 0x48 || bytes[1] != 0x8d ||
+        (bytes[2] & 0xc7) != 0x05)
+        return true;
+    memcpy(&distance, bytes + 3, sizeof distance);
+    uint64_t address = walk->code->start + at + LEA_LENGTH + (uint64_t)(int64_t)distance;
+    if (UTIL_PUSH(walk->named, walk->named_count, walk->named_capacity, address))
+        return true;
+    walk->no_memory = true;
+    return false;
+}
+
 static bool is_covered(const struct walk *walk, uint32_t at, unsigned length)
 {
     for (unsigned i = 0; i < length; i++)
@@ -162,6 +179,8 @@ static bool follow(struct walk *walk, uint32_t at)
             return false;
         }
         cover(walk, at, length);
+        if (!note_named(walk, at, length))
+            return false;
         if (insn.flow == ISA_JUMP || insn.flow == ISA_RETURN || insn.flow == ISA_TRAP)
             return end_block(walk, at, &insn);
         if (insn.flow == ISA_CALL && !call_returns(walk, &insn)) {
@@ -262,7 +281,7 @@ static bool give_up_indirect(struct walk *walk)
     return true;
 }
 
-bool walk_code(struct walk *walk)
+static bool walk_once(struct walk *walk)
 {
     walk->marks = calloc(walk->code->count + 1, sizeof *walk->marks);
     walk->into = calloc(walk->code->count + 1, sizeof *walk->into);
@@ -278,6 +297,36 @@ bool walk_code(struct walk *walk)
            give_up_indirect(walk);
 }
 
+static int compare_addresses(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+enum { ROUNDS_MAX = 4 };
+
+/*
+ * Where a table ends that nothing guards is often known only when the code is known that uses what lies behind
+ * it, and targets read from beyond the end lead to what is no code. Then it is walked again, knowing that.
+ */
+bool walk_code(struct walk *walk)
+{
+    for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+        if (!walk_once(walk))
+            return false;
+        if (walk->named_count)
+            qsort(walk->named, walk->named_count, sizeof *walk->named, compare_addresses);
+        if (round + 1 == ROUNDS_MAX || !tables_overran(walk))
+            return true;
+        struct walk again = {
+            .code = walk->code, .known = walk->named, .known_count = walk->named_count};
+        walk->named = NULL;
+        walk_free(walk);
+        *walk = again;
+    }
+    return true;
+}
+
 void walk_free(struct walk *walk)
 {
     free(walk->marks);
@@ -286,6 +335,9 @@ void walk_free(struct walk *walk)
     free(walk->indirect);
     free(walk->into);
     free(walk->seen);
+    free(walk->extents);
+    free(walk->named);
+    free(walk->known);
 }
 
 /* False: no room. */

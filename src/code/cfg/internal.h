@@ -29,6 +29,11 @@ struct jump {
     uint8_t flags;   /* enum cfg_block_flags */
 };
 
+/* A table that was read, in the data: where it begins, and where what was read of it ends. */
+struct extent {
+    uint64_t start, end;
+};
+
 struct walk {
     const struct cfg_code *code;
     uint8_t *marks;
@@ -43,6 +48,12 @@ struct walk {
     uint32_t *seen;            /* by offset: number of the last backward search that met it */
     uint32_t searches, effort; /* tables.c: backward searches, instructions they met */
     uint32_t instructions, tables;
+    struct extent *extents; /* of those, in any order */
+    uint64_t *named;        /* addresses that the code takes (lea): data begins there */
+    uint64_t
+        *known; /* the same of an earlier walk, ascending: tables end before the next of them */
+    uint32_t extents_count, named_count, known_count;
+    size_t extents_capacity, named_capacity;
     bool gap; /* following what nothing jumps to: does not disturb what is known better */
     bool large, overlapping, no_memory;
 };
@@ -53,6 +64,9 @@ void walk_free(struct walk *walk);
 
 /* Notes a jump and follows it. False as above. */
 bool walk_jump(struct walk *walk, uint32_t at, uint64_t target, unsigned kind);
+
+/* Was some table read beyond where other data begins? walk->named: ascending. */
+bool tables_overran(const struct walk *walk);
 
 /* Is the jump at offset `at` one through a table? Then its targets are noted. False: no memory. */
 bool tables_resolve(struct walk *walk, uint32_t at, bool *resolved);

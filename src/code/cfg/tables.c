@@ -10,8 +10,9 @@
  *
  * Found backwards from the jump, by definitions of registers along all paths known so far; the base
  * is often set long before, outside of the loop. The number of entries follows from the comparison
- * that guards the jump; without one the table ends where an entry leads out of the function. Values
- * that went through memory are not followed.
+ * that guards the jump; without one the table ends where an entry leads out of the function. Where the function
+ * takes another address (lea) the table ends in any case: tables lie side by side. Values that went through memory
+ * are not followed.
  */
 #include "cfg/internal.h"
 
@@ -313,6 +314,47 @@ static int compare_targets(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* The first of ascending addresses that is greater; `count`: none. */
+static uint32_t first_beyond(const uint64_t *addresses, uint32_t count, uint64_t address)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (addresses[middle] > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* How many entries there are at most: something else begins behind them. */
+static uint64_t entries_before_next(const struct walk *walk, const struct table *table)
+{
+    uint32_t next = first_beyond(walk->known, walk->known_count, table->address);
+    return next < walk->known_count ? (walk->known[next] - table->address) / table->bytes
+                                    : UINT64_MAX;
+}
+
+static bool note_extent(struct walk *walk, const struct table *table, uint32_t entries)
+{
+    struct extent extent = {table->address, table->address + (uint64_t)entries * table->bytes};
+    if (UTIL_PUSH(walk->extents, walk->extents_count, walk->extents_capacity, extent))
+        return true;
+    walk->no_memory = true;
+    return false;
+}
+
+bool tables_overran(const struct walk *walk)
+{
+    for (uint32_t i = 0; i < walk->extents_count; i++) {
+        uint32_t next = first_beyond(walk->named, walk->named_count, walk->extents[i].start);
+        if (next < walk->named_count && walk->named[next] < walk->extents[i].end)
+            return true;
+    }
+    return false;
+}
+
 /* False: no table of this function. */
 static bool read_entries(struct walk *walk, const struct table *table, uint64_t *targets,
                          uint32_t *count)
@@ -321,6 +363,9 @@ static bool read_entries(struct walk *walk, const struct table *table, uint64_t 
     bool guarded = find_guard(walk, table, &entries) && entries <= ENTRIES_MAX, any = false;
     if (!guarded)
         entries = FOUND_MAX;
+    uint64_t most = entries_before_next(walk, table);
+    if (entries > most)
+        entries = most;
     *count = 0;
     for (uint64_t i = 0; i < entries; i++) {
         uint64_t target;
@@ -334,7 +379,7 @@ static bool read_entries(struct walk *walk, const struct table *table, uint64_t 
         targets[(*count)++] = target;
     }
     qsort(targets, *count, sizeof *targets, compare_targets);
-    return any;
+    return any && note_extent(walk, table, *count);
 }
 
 static bool add_targets(struct walk *walk, uint32_t at, const uint64_t *targets, uint32_t count)
