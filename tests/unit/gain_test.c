@@ -144,11 +144,12 @@ static void gains_are_time_times_waste(void **state)
     const struct gain_finding *dead = &made.list.items[0], *load = &made.list.items[1];
     assert_float_equal((float)dead->direct, 0.5, 0.002);
     assert_float_equal((float)dead->ceiling, 0.75, 1e-9);
-    assert_true(dead->low > 0.47 && dead->low < 0.5 && dead->high > 0.5 && dead->high < 0.53);
+    assert_true(dead->low > GAIN_SURE * 0.47 && dead->low < GAIN_SURE * 0.5);
+    assert_true(dead->high > 0.5 && dead->high < 0.53);
     assert_int_equal(line_of(fixture, &made.list, 1), 20);
     assert_float_equal((float)load->direct, 0.25 * 0.2, 0.002);
     assert_float_equal((float)load->ceiling, 1, 1e-9); /* no loop: all of work */
-    assert_true(load->low < load->direct && load->direct < load->high);
+    assert_true(load->low == 0 && load->direct < load->high);
     assert_int_equal(load->ticks, HEAVY);
     end(&made);
 }
@@ -193,7 +194,86 @@ static void lower_ends_are_of_wasted_instructions(void **state)
     total(profile, PROFILE_DEAD);
     make(fixture, &made);
     assert_float_equal((float)made.list.items[0].direct, 0.6, 0.005);
-    assert_true(made.list.items[0].low > 0.18 && made.list.items[0].low < 0.2);
+    assert_true(made.list.items[0].low > GAIN_SURE * 0.18);
+    assert_true(made.list.items[0].low < GAIN_SURE * 0.2);
+    end(&made);
+}
+
+/* Of loads, those of a search; what is silent is known once it was made. */
+static void lower_ends_are_of_work_that_can_go(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line10, 5 * HEAVY);
+    tick(profile, fixture->line11, 3 * HEAVY);
+    tick(profile, fixture->line20, 2 * HEAVY);
+    pair(profile, PROFILE_LOAD, fixture->line10, fixture->line10, 1000, 0);
+    pair(profile, PROFILE_LOAD, fixture->line11, fixture->line11, 1000, 0);
+    pair(profile, PROFILE_SILENT, fixture->line20, fixture->line20, 1000, 0);
+    *profile_add_traits(profile) = (struct profile_trait){PROFILE_LOAD, fixture->line11,
+                                                          fixture->line11, PROFILE_REACH_SEARCH, 0};
+    total(profile, PROFILE_LOAD);
+    total(profile, PROFILE_SILENT);
+    make(fixture, &made);
+    /* by the middle of low and direct: 0.25, 0.225, 0.1 */
+    assert_int_equal(line_of(fixture, &made.list, 0), 10);
+    assert_true(made.list.items[0].low == 0);
+    assert_int_equal(line_of(fixture, &made.list, 1), 11);
+    assert_true(made.list.items[1].low > GAIN_SURE * 0.28);
+    assert_true(made.list.items[1].low < GAIN_SURE * 0.3);
+    assert_int_equal(line_of(fixture, &made.list, 2), 20);
+    assert_true(made.list.items[2].low == 0);
+    end(&made);
+}
+
+/* A large gain that is not sure comes before a small one that is, and a sure one before one as large that is not. */
+static void the_middle_ranks(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line10, 2 * HEAVY);
+    tick(profile, fixture->line11, 2 * HEAVY);
+    tick(profile, fixture->line20, 6 * HEAVY);
+    pair(profile, PROFILE_LOAD, fixture->line10, fixture->line10, 1000, 0);
+    pair(profile, PROFILE_LOAD, fixture->line20, fixture->line20, 1000, 0);
+    pair(profile, PROFILE_DEAD, fixture->line11, fixture->line11, 1000, 0);
+    total(profile, PROFILE_LOAD);
+    total(profile, PROFILE_DEAD);
+    make(fixture, &made);
+    assert_int_equal(line_of(fixture, &made.list, 0), 20);
+    assert_int_equal(line_of(fixture, &made.list, 1), 11);
+    assert_int_equal(line_of(fixture, &made.list, 2), 10);
+    end(&made);
+}
+
+/* As where a loop's test waits for what the line above it loads. */
+static void ticks_behind_an_access_are_its(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    uint32_t test = add(profile, fixture->main, "work", 12, 1, 203);
+    uint32_t far = add(profile, fixture->main, "work", 13, 1, 216);
+    uint32_t found = add(profile, fixture->main, "work", 14, 1, 103);
+    tick(profile, test, 3 * HEAVY);
+    tick(profile, far, 4 * HEAVY);
+    tick(profile, found, 2 * HEAVY);
+    tick(profile, fixture->line10, HEAVY);
+    pair(profile, PROFILE_DEAD, fixture->line10, fixture->line10, 1000, 0);
+    pair(profile, PROFILE_DEAD, fixture->line11, fixture->line11, 1000, 0);
+    pair(profile, PROFILE_LOAD, found, found, 1000, 0);
+    total(profile, PROFILE_DEAD);
+    total(profile, PROFILE_LOAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 3);
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_float_equal((float)made.list.items[0].direct, 0.3, 0.002);
+    assert_int_equal(line_of(fixture, &made.list, 1), 14); /* found there, too: its own */
+    assert_float_equal((float)made.list.items[1].direct, 0.2, 0.002);
+    assert_int_equal(line_of(fixture, &made.list, 2), 10);
+    assert_float_equal((float)made.list.items[2].direct, 0.1, 0.002);
     end(&made);
 }
 
@@ -268,6 +348,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(gains_are_time_times_waste, setup, teardown),
         cmocka_unit_test_setup_teardown(one_line_is_one_finding, setup, teardown),
         cmocka_unit_test_setup_teardown(lower_ends_are_of_wasted_instructions, setup, teardown),
+        cmocka_unit_test_setup_teardown(lower_ends_are_of_work_that_can_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_middle_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(ticks_behind_an_access_are_its, setup, teardown),
         cmocka_unit_test_setup_teardown(what_algorithms_need_does_not_lead, setup, teardown),
         cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),
         cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),

@@ -11,9 +11,12 @@
    behind a wasted access counts as its. */
 enum { SKID_BYTES = 15 };
 
+/* An instruction that makes wasted accesses. */
 struct access {
     uint32_t module;
+    uint32_t line; /* that it is of; 0: the system's code, or several */
     uint64_t address;
+    bool sure; /* some of them count towards the lower end */
 };
 
 struct gain_sink {
@@ -24,8 +27,9 @@ struct gain_sink {
 
 /* CPU time that ticks stand for, with what its interval needs. */
 struct ticks {
-    double ns, accesses_ns; /* of ns: at wasted accesses */
+    double ns, sure_ns; /* of ns: at wasted accesses that count towards the lower end */
     uint64_t ticks;
+    bool found; /* anything, there */
 };
 
 struct work {
@@ -35,6 +39,13 @@ struct work {
     uint32_t *loop_of;   /* by frame; 0: none */
     double ns, squares;  /* of all ticks */
 };
+
+/* The line that an innermost frame is of; 0: the system's code, or not known. */
+static uint32_t line_at(const struct gain_list *list, uint32_t context)
+{
+    uint32_t place = list->places->place_of[context];
+    return list->places->own[place] == place ? list->lines.of_place[place] : 0;
+}
 
 /* ---- symptoms --------------------------------------------------------------------------------- */
 
@@ -47,13 +58,16 @@ bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom)
            UTIL_PUSH(list->symptoms, list->symptoms_count, list->symptoms_capacity, added);
 }
 
-bool gain_add_access(struct gain_sink *sink, uint32_t context)
+bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure)
 {
     const struct places *places = sink->list->places;
     const struct profile_frame *frame =
         &places->profile->frames[places->profile->contexts[context].frame];
-    return context == 0 || UTIL_PUSH(sink->accesses, sink->count, sink->capacity,
-                                     (struct access){frame->module, frame->address});
+    struct access access = {.module = frame->module,
+                            .line = line_at(sink->list, context),
+                            .address = frame->address,
+                            .sure = sure};
+    return context == 0 || UTIL_PUSH(sink->accesses, sink->count, sink->capacity, access);
 }
 
 static int compare_accesses(const void *left, const void *right)
@@ -64,15 +78,36 @@ static int compare_accesses(const void *left, const void *right)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Is that instruction one of them, or close behind one? */
-static bool is_access(const struct gain_sink *sink, const struct profile_frame *frame)
+/* Sorted, each instruction once. */
+static void sort_accesses(struct gain_sink *sink)
 {
-    struct access wanted = {frame->module, frame->address};
+    size_t kept = 0;
+    if (sink->count)
+        qsort(sink->accesses, sink->count, sizeof *sink->accesses, compare_accesses);
+    for (size_t i = 0; i < sink->count; i++) {
+        const struct access *access = &sink->accesses[i];
+        struct access *last = kept ? &sink->accesses[kept - 1] : NULL;
+        if (last && compare_accesses(last, access) == 0) {
+            last->sure = last->sure || access->sure;
+            last->line = last->line == access->line ? last->line : 0;
+        } else {
+            sink->accesses[kept++] = *access;
+        }
+    }
+    sink->count = kept;
+}
+
+/* That instruction, or one close ahead of it; NULL: none is. */
+static const struct access *access_at(const struct gain_sink *sink,
+                                      const struct profile_frame *frame)
+{
+    struct access wanted = {.module = frame->module, .address = frame->address};
     size_t after = BASE_FIRST(i, sink->count, compare_accesses(&sink->accesses[i], &wanted) > 0);
     if (after == 0)
-        return false;
+        return NULL;
     const struct access *access = &sink->accesses[after - 1];
-    return access->module == wanted.module && wanted.address - access->address <= SKID_BYTES;
+    bool close = access->module == wanted.module && wanted.address - access->address <= SKID_BYTES;
+    return close ? access : NULL;
 }
 
 /* Shares that are about the same have one class. */
@@ -104,28 +139,44 @@ static bool collect(const struct work *work, struct source_cache *sources, struc
             return false;
     if (list->symptoms_count)
         qsort(list->symptoms, list->symptoms_count, sizeof *list->symptoms, compare_symptoms);
-    if (sink->count)
-        qsort(sink->accesses, sink->count, sizeof *sink->accesses, compare_accesses);
+    sort_accesses(sink);
     return true;
 }
 
 /* ---- time ------------------------------------------------------------------------------------- */
 
+/* Lines at which anything was found. */
+static void mark_found(struct work *work)
+{
+    for (size_t i = 0; i < work->list->symptoms_count; i++)
+        work->lines[work->list->symptoms[i].line].found = true;
+}
+
+/* A tick is its innermost own line's or, where nothing was found at that, that of the access which it waits for. */
+static uint32_t line_of_tick(const struct work *work, uint32_t context, const struct access *access)
+{
+    uint32_t line = work->list->lines.of_place[work->places->place_of[context]];
+    if (!access || !access->line || work->lines[line].found || !line_at(work->list, context))
+        return line;
+    return access->line;
+}
+
 static void add_times(struct work *work, const struct gain_sink *sink)
 {
     const struct profile *profile = work->places->profile;
+    mark_found(work);
     for (size_t i = 0; i < profile->times_count; i++) {
         const struct profile_time *time = &profile->times[i];
-        struct ticks *line =
-            &work->lines[work->list->lines.of_place[work->places->place_of[time->context]]];
+        const struct profile_frame *frame =
+            &profile->frames[profile->contexts[time->context].frame];
+        const struct access *access = time->context ? access_at(sink, frame) : NULL;
+        struct ticks *line = &work->lines[line_of_tick(work, time->context, access)];
         double ns = (double)time->ns;
         work->ns += ns;
         work->squares += time->ticks ? ns * ns / (double)time->ticks : 0;
         line->ns += ns;
         line->ticks += time->ticks;
-        if (time->context &&
-            is_access(sink, &profile->frames[profile->contexts[time->context].frame]))
-            line->accesses_ns += ns;
+        line->sure_ns += access && access->sure ? ns : 0;
     }
 }
 
@@ -178,20 +229,30 @@ static const struct gain_symptom *find_most(const struct gain_finding *finding)
     return most;
 }
 
+/* The largest lower end of a share that counts towards the finding's lower end. */
+static double sure_waste(const struct gain_finding *finding)
+{
+    double most = 0;
+    for (size_t i = 0; i < finding->count; i++)
+        if (finding->symptoms[i].sure && !finding->symptoms[i].weak)
+            most = fmax(most, finding->symptoms[i].waste.low);
+    return most;
+}
+
 static void estimate(const struct work *work, struct gain_finding *finding)
 {
     const struct ticks *line = &work->lines[finding->line];
     const struct gain_symptom *most = find_most(finding);
     const struct profile_share *waste = &most->waste;
     struct profile_share time = profile_share(line->ns, work->ns, work->squares);
-    struct profile_share accesses = profile_share(line->accesses_ns, work->ns, work->squares);
+    struct profile_share sure = profile_share(line->sure_ns, work->ns, work->squares);
     double user = work->list->user;
     finding->ticks = line->ticks;
     finding->weak = finding->symptoms[0].weak || line->ticks == 0 || !waste->known || !time.known;
     if (!waste->known || !time.known)
         return;
     finding->direct = user * time.share * saving(most);
-    finding->low = most->inherent ? 0 : fmin(finding->direct, user * accesses.low * waste->low);
+    finding->low = fmin(finding->direct, user * GAIN_SURE * sure.low * sure_waste(finding));
     finding->high = user * time.high * waste->high;
     if (finding->weak)
         return;
@@ -204,10 +265,9 @@ static int compare_findings(const void *left, const void *right)
     const struct gain_finding *a = left, *b = right;
     if (a->weak != b->weak)
         return a->weak ? 1 : -1;
-    if (a->low != b->low)
-        return a->low > b->low ? -1 : 1;
-    if (a->direct != b->direct)
-        return a->direct > b->direct ? -1 : 1;
+    double middle_a = a->low + a->direct, middle_b = b->low + b->direct;
+    if (middle_a != middle_b)
+        return middle_a > middle_b ? -1 : 1;
     return (a->line > b->line) - (a->line < b->line);
 }
 

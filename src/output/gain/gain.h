@@ -8,11 +8,12 @@
  * them was wasted there:
  *
  *   direct   the line's CPU time, times that share; of several symptoms the largest
- *   low      the same of the wasted instructions alone, and at the lower ends of both 95 % intervals
+ *   low      GAIN_SURE of the same, of the wasted instructions alone, at the lower ends of both 95 %
+ *            intervals; nothing of loads whose values are needed anyway
  *   ceiling  the CPU time of the innermost loop around the line; without one, of its function
  *
- * A tick belongs to one line only, that of the innermost own code, so that the direct gains of several findings
- * may be added; ceilings may not. All are shares of the CPU time, kernel included.
+ * A tick belongs to one line only, so that the direct gains of several findings may be added: that of the innermost
+ * own code or, where nothing was found there, of the wasted access close ahead. Ceilings may not be added. All are shares of the CPU time, kernel included.
  *
  * Pure, but for memory; thread-safe as far as arguments are different ones.
  */
@@ -27,6 +28,11 @@
    outer loop. A judgement, as waste's ranking. */
 #define GAIN_INHERENT 0.03
 
+/* Of the time at instructions, what removing them saves at least. While one is waited for, a
+   processor has later ones under way, and what it did meanwhile it will have to wait for then: how much that is was not
+   measured. And a search that is mended still looks once, where it looked at least twice. A judgement. */
+#define GAIN_SURE 0.5
+
 /* Lines of own code, numbered from 1; 0: not known. */
 struct gain_lines {
     uint32_t *of_place; /* by place: the line of its innermost own frame */
@@ -40,13 +46,15 @@ struct gain_symptom {
     const char *what; /* for people: "dead stores" */
     const char
         *share_of; /* of what `waste` is a share: "of the stores there are overwritten unread" */
-    const char *labels[2];      /* of the places: "stored", "overwritten" */
-    uint32_t line;              /* at which the access that does nothing is made */
-    uint32_t first, second;     /* contexts that stand for all */
-    size_t number;              /* in the list of its kind, from 1 */
-    uint64_t seen;              /* wasted accesses that were caught there */
-    bool weak;                  /* too few to be shown */
-    bool inherent;              /* next to never saved: GAIN_INHERENT of it counts */
+    const char *labels[2];  /* of the places: "stored", "overwritten" */
+    uint32_t line;          /* at which the access that does nothing is made */
+    uint32_t first, second; /* contexts that stand for all */
+    size_t number;          /* in the list of its kind, from 1 */
+    uint64_t seen;          /* wasted accesses that were caught there */
+    bool weak;              /* too few to be shown */
+    bool inherent;          /* next to never saved: GAIN_INHERENT of it counts */
+    bool sure; /* the work can be left out, not only one of its accesses: counts towards
+                                   the lower end */
     struct profile_share waste; /* of the accesses of its kind there */
     struct advice advice;
     size_t order; /* set by gain_add */
@@ -55,8 +63,9 @@ struct gain_symptom {
 struct gain_sink;
 /* False: no memory. */
 bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom);
-/* An instruction that makes wasted accesses: the innermost frame of that context. False: no memory. */
-bool gain_add_access(struct gain_sink *sink, uint32_t context);
+/* An instruction that makes wasted accesses: the innermost frame of that context; sure: as in symptoms.
+   False: no memory. */
+bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure);
 
 /* What a verb whose findings can be mended provides. */
 struct analysis_gain {
@@ -77,7 +86,7 @@ struct gain_finding {
 struct gain_list {
     const struct places *places;
     struct gain_lines lines;
-    struct gain_finding *items; /* weak ones last; by low, then by direct, largest first */
+    struct gain_finding *items; /* weak ones last; by the middle of low and direct, largest first */
     size_t count, strong;       /* strong: those that are not weak */
     double user; /* share of the CPU time that was spent in user mode, 1 if unknown */
     struct gain_symptom *symptoms;

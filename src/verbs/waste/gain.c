@@ -4,10 +4,12 @@
 #include "waste/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Of one kind, what was decided of the accesses at a line. */
 struct decided {
     double waste, all, squares;
+    bool sure; /* one of the findings there is */
 };
 
 static const struct words {
@@ -29,23 +31,46 @@ static uint32_t lead_of(const struct profile_pair *pair)
     return waste_lead(pair->kind) ? pair->second : pair->first;
 }
 
-static bool add_decided(const struct places *places, const struct gain_lines *lines, uint32_t kind,
-                        struct gain_sink *sink, struct decided *decided)
+static void add_decided(const struct places *places, const struct gain_lines *lines, uint32_t kind,
+                        struct decided *decided)
+{
+    const struct profile *profile = places->profile;
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        const struct profile_pair *pair = &profile->pairs[i];
+        if (pair->kind != kind)
+            continue;
+        struct decided *line = &decided[lines->of_place[places->place_of[lead_of(pair)]]];
+        line->waste += pair->waste_bytes;
+        line->all += pair->waste_bytes + pair->use_bytes;
+        line->squares += pair->waste_squares + pair->use_squares;
+    }
+}
+
+static bool add_accesses(const struct places *places, const struct gain_lines *lines, uint32_t kind,
+                         struct gain_sink *sink, const struct decided *decided)
 {
     const struct profile *profile = places->profile;
     for (size_t i = 0; i < profile->pairs_count; i++) {
         const struct profile_pair *pair = &profile->pairs[i];
         uint32_t lead = lead_of(pair);
-        if (pair->kind != kind)
-            continue;
-        struct decided *line = &decided[lines->of_place[places->place_of[lead]]];
-        line->waste += pair->waste_bytes;
-        line->all += pair->waste_bytes + pair->use_bytes;
-        line->squares += pair->waste_squares + pair->use_squares;
-        if (pair->waste_bytes > 0 && !gain_add_access(sink, lead))
+        const struct decided *line = &decided[lines->of_place[places->place_of[lead]]];
+        if (pair->kind == kind && pair->waste_bytes > 0 && !gain_add_access(sink, lead, line->sure))
             return false;
     }
     return true;
+}
+
+/* Could the work that the access is for be left out? That of a dead store could: nothing sees its result. Whether a store
+   is silent is known once its value was made, unless it clears what is clear. Values that are loaded again are
+   needed again, unless they were searched through. */
+static bool is_sure(uint32_t kind, const struct waste_pair *pair, const struct advice *advice)
+{
+    const char *id = advice->id ? advice->id : "";
+    if (kind == PROFILE_DEAD)
+        return strcmp(id, "library.overlap") != 0;
+    if (kind == PROFILE_SILENT)
+        return strcmp(id, "silent.cleared") == 0;
+    return pair->reach == PROFILE_REACH_SEARCH || strcmp(id, "load.compared") == 0;
 }
 
 /* As the ranking has it, next to nothing of it is ever saved. */
@@ -56,13 +81,13 @@ static bool is_inherent(const struct waste_pair *pair)
 
 static bool add_kind(const struct places *places, const struct gain_lines *lines,
                      struct source_cache *sources, const struct waste_kind *kind,
-                     const struct decided *decided, struct gain_sink *sink)
+                     struct decided *decided, struct gain_sink *sink)
 {
     uint32_t id = kind->totals->kind;
     for (size_t i = 0; i < kind->ordinary_count; i++) {
         const struct waste_pair *pair = &kind->pairs[i];
         uint32_t place = waste_lead(id) ? pair->second_place : pair->first_place;
-        const struct decided *line = &decided[lines->of_place[place]];
+        struct decided *line = &decided[lines->of_place[place]];
         struct gain_symptom symptom = {.kind = profile_kind_names[id],
                                        .what = words[id].what,
                                        .share_of = words[id].share_of,
@@ -77,6 +102,8 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .waste =
                                            profile_share(line->waste, line->all, line->squares),
                                        .advice = waste_advice(places, sources, kind, pair)};
+        symptom.sure = is_sure(id, pair, &symptom.advice);
+        line->sure = line->sure || symptom.sure;
         if (!gain_add(sink, &symptom))
             return false;
     }
@@ -93,8 +120,9 @@ static bool add_symptoms(const struct places *places, const struct gain_lines *l
         const struct waste_kind *kind = &ranking->kinds[k];
         for (size_t i = 0; i < lines->count; i++)
             decided[i] = (struct decided){0};
-        good = add_decided(places, lines, kind->totals->kind, sink, decided) &&
-               add_kind(places, lines, sources, kind, decided, sink);
+        add_decided(places, lines, kind->totals->kind, decided);
+        good = add_kind(places, lines, sources, kind, decided, sink) &&
+               add_accesses(places, lines, kind->totals->kind, sink, decided);
     }
     if (ranking)
         waste_rank_free(ranking);
