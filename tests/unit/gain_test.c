@@ -145,11 +145,12 @@ static void gains_are_time_times_waste(void **state)
     assert_float_equal((float)dead->direct, 0.5, 0.002);
     assert_float_equal((float)dead->ceiling, 0.75, 1e-9);
     assert_true(dead->low > GAIN_SURE * 0.47 && dead->low < GAIN_SURE * 0.5);
-    assert_true(dead->high > 0.5 && dead->high < 0.53);
+    assert_true(dead->direct_low > 0.47 && dead->direct_low < 0.5);
+    assert_true(dead->direct_high > 0.5 && dead->direct_high < 0.53);
     assert_int_equal(line_of(fixture, &made.list, 1), 20);
     assert_float_equal((float)load->direct, 0.25 * 0.2, 0.002);
     assert_float_equal((float)load->ceiling, 1, 1e-9); /* no loop: all of work */
-    assert_true(load->low == 0 && load->direct < load->high);
+    assert_true(load->low == 0 && load->direct < load->direct_high);
     assert_int_equal(load->ticks, HEAVY);
     end(&made);
 }
@@ -245,6 +246,24 @@ static void the_middle_ranks(void **state)
     assert_int_equal(line_of(fixture, &made.list, 0), 20);
     assert_int_equal(line_of(fixture, &made.list, 1), 11);
     assert_int_equal(line_of(fixture, &made.list, 2), 10);
+    end(&made);
+}
+
+/* Instructions of one line may lie in different loops: what is around the wasted one counts. */
+static void ceilings_are_around_the_access(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    uint32_t outside = add(profile, fixture->main, "work", 10, 1, 500);
+    tick(profile, fixture->line10, HEAVY);
+    tick(profile, fixture->line20, 3 * HEAVY);
+    pair(profile, PROFILE_DEAD, outside, fixture->line20, 1000, 0);
+    total(profile, PROFILE_DEAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 1);
+    assert_float_equal((float)made.list.items[0].direct, 0.25, 0.002);
+    assert_float_equal((float)made.list.items[0].ceiling, 1, 1e-9);
     end(&made);
 }
 
@@ -350,6 +369,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lower_ends_are_of_wasted_instructions, setup, teardown),
         cmocka_unit_test_setup_teardown(lower_ends_are_of_work_that_can_go, setup, teardown),
         cmocka_unit_test_setup_teardown(the_middle_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(ceilings_are_around_the_access, setup, teardown),
         cmocka_unit_test_setup_teardown(ticks_behind_an_access_are_its, setup, teardown),
         cmocka_unit_test_setup_teardown(what_algorithms_need_does_not_lead, setup, teardown),
         cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),

@@ -211,6 +211,29 @@ static double time_around(const struct work *work, uint32_t frame)
     return ns;
 }
 
+/* The innermost frame in own code: several of one line may lie in different loops. */
+static uint32_t own_frame(const struct places *places, uint32_t context)
+{
+    uint32_t own = places->own[places->place_of[context]];
+    while (context && places->place_of[context] != own)
+        context = places->profile->contexts[context].parent;
+    return places->profile->contexts[context].frame;
+}
+
+/* The most that there is around any of the accesses that the finding is about. */
+static double ceiling_of(const struct work *work, const struct gain_finding *finding)
+{
+    const struct places *places = work->places;
+    double most = 0;
+    for (size_t i = 0; i < finding->count; i++) {
+        const uint32_t ends[] = {finding->symptoms[i].first, finding->symptoms[i].second};
+        for (unsigned end = 0; end < BASE_COUNT(ends) && !finding->symptoms[i].weak; end++)
+            if (work->list->lines.of_place[places->place_of[ends[end]]] == finding->line)
+                most = fmax(most, time_around(work, own_frame(places, ends[end])));
+    }
+    return most / work->ns;
+}
+
 /* ---- findings --------------------------------------------------------------------------------- */
 
 /* How much of the line's time mending the symptom may save. */
@@ -253,11 +276,11 @@ static void estimate(const struct work *work, struct gain_finding *finding)
         return;
     finding->direct = user * time.share * saving(most);
     finding->low = fmin(finding->direct, user * GAIN_SURE * sure.low * sure_waste(finding));
-    finding->high = user * time.high * waste->high;
+    finding->direct_low = user * time.low * waste->low * (most->inherent ? GAIN_INHERENT : 1);
+    finding->direct_high = user * time.high * waste->high;
     if (finding->weak)
         return;
-    double around = time_around(work, work->list->lines.frames[finding->line]);
-    finding->ceiling = fmax(finding->direct, user * around / work->ns);
+    finding->ceiling = fmax(finding->direct, user * ceiling_of(work, finding));
 }
 
 static int compare_findings(const void *left, const void *right)

@@ -76,10 +76,11 @@ struct analysis_gain {
 
 struct gain_finding {
     uint32_t line;
-    bool weak;                         /* all symptoms are, or the line was met by no tick */
-    double direct, low, high, ceiling; /* shares of the CPU time; low to high: 95 % */
-    uint64_t ticks;                    /* at the line */
-    struct gain_symptom *symptoms;     /* those with much waste first */
+    bool weak;                      /* all symptoms are, or the line was met by no tick */
+    double direct, low, ceiling;    /* shares of the CPU time */
+    double direct_low, direct_high; /* 95 % interval of direct: what the samples leave open */
+    uint64_t ticks;                 /* at the line */
+    struct gain_symptom *symptoms;  /* those with much waste first */
     size_t count;
 };
 

@@ -44,8 +44,8 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
         return;
     made->few = !first;
     made->band = true;
-    made->low = first ? first->low : 0;
-    made->high = first ? first->high : 1;
+    made->low = first ? first->direct_low : 0;
+    made->high = first ? first->direct_high : 1;
 }
 
 const struct analysis_compare run_compare = {

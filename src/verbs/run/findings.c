@@ -20,7 +20,7 @@ static void print_head(struct printer *printer, const struct gain_finding *findi
     char head[32], share[32], most[32], line[TEXT_BYTES];
     snprintf(head, sizeof head, "#%zu  about %s", number, print_percent(finding->direct, share));
     snprintf(line, sizeof line, " of the CPU time (%.1f – %.1f %%), at most %s", 100 * finding->low,
-             100 * finding->high, print_percent(finding->ceiling, most));
+             100 * finding->direct_high, print_percent(finding->ceiling, most));
     fprintf(printer->out, "\n  %s%s%s%s%s", print_link_on(printer), print_on(printer, BOLD), head,
             print_off(printer), print_link_off(printer));
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
@@ -150,9 +150,9 @@ static void gain_member(struct json *json, const struct gain_finding *finding)
     json_decimal(json, "ceiling", finding->ceiling, 6);
     json_begin(json, "ci95", '[');
     json_item(json);
-    json_number(json, finding->low, 6);
+    json_number(json, finding->direct_low, 6);
     json_item(json);
-    json_number(json, finding->high, 6);
+    json_number(json, finding->direct_high, 6);
     json_close(json, ']');
     json_close(json, '}');
 }
