@@ -19,15 +19,22 @@ struct access {
     bool sure; /* some of them count towards the lower end */
 };
 
+/* Sorted once all are there. */
+struct accesses {
+    struct access *items;
+    size_t count, capacity;
+};
+
 struct gain_sink {
     struct gain_list *list;
-    struct access *accesses; /* sorted once all are there */
-    size_t count, capacity;
+    struct accesses wasted, waiting;
 };
 
 /* CPU time that ticks stand for, with what its interval needs. */
 struct ticks {
-    double ns, sure_ns; /* of ns: at wasted accesses that count towards the lower end */
+    double ns, sure_ns,
+        waiting_ns; /* of ns: at wasted accesses that count towards the lower end; at those
+                                       that wait */
     uint64_t ticks;
     bool found; /* anything, there */
 };
@@ -58,7 +65,8 @@ bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom)
            UTIL_PUSH(list->symptoms, list->symptoms_count, list->symptoms_capacity, added);
 }
 
-bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure)
+static bool add_access(const struct gain_sink *sink, struct accesses *to, uint32_t context,
+                       bool sure)
 {
     const struct places *places = sink->list->places;
     const struct profile_frame *frame =
@@ -67,7 +75,17 @@ bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure)
                             .line = line_at(sink->list, context),
                             .address = frame->address,
                             .sure = sure};
-    return context == 0 || UTIL_PUSH(sink->accesses, sink->count, sink->capacity, access);
+    return context == 0 || UTIL_PUSH(to->items, to->count, to->capacity, access);
+}
+
+bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure)
+{
+    return add_access(sink, &sink->wasted, context, sure);
+}
+
+bool gain_add_wait(struct gain_sink *sink, uint32_t context)
+{
+    return add_access(sink, &sink->waiting, context, false);
 }
 
 static int compare_accesses(const void *left, const void *right)
@@ -79,41 +97,47 @@ static int compare_accesses(const void *left, const void *right)
 }
 
 /* Sorted, each instruction once. */
-static void sort_accesses(struct gain_sink *sink)
+static void sort_accesses(struct accesses *accesses)
 {
     size_t kept = 0;
-    if (sink->count)
-        qsort(sink->accesses, sink->count, sizeof *sink->accesses, compare_accesses);
-    for (size_t i = 0; i < sink->count; i++) {
-        const struct access *access = &sink->accesses[i];
-        struct access *last = kept ? &sink->accesses[kept - 1] : NULL;
+    if (accesses->count)
+        qsort(accesses->items, accesses->count, sizeof *accesses->items, compare_accesses);
+    for (size_t i = 0; i < accesses->count; i++) {
+        const struct access *access = &accesses->items[i];
+        struct access *last = kept ? &accesses->items[kept - 1] : NULL;
         if (last && compare_accesses(last, access) == 0) {
             last->sure = last->sure || access->sure;
             last->line = last->line == access->line ? last->line : 0;
         } else {
-            sink->accesses[kept++] = *access;
+            accesses->items[kept++] = *access;
         }
     }
-    sink->count = kept;
+    accesses->count = kept;
 }
 
 /* That instruction, or one close ahead of it; NULL: none is. */
-static const struct access *access_at(const struct gain_sink *sink,
+static const struct access *access_at(const struct accesses *accesses,
                                       const struct profile_frame *frame)
 {
     struct access wanted = {.module = frame->module, .address = frame->address};
-    size_t after = BASE_FIRST(i, sink->count, compare_accesses(&sink->accesses[i], &wanted) > 0);
+    size_t after =
+        BASE_FIRST(i, accesses->count, compare_accesses(&accesses->items[i], &wanted) > 0);
     if (after == 0)
         return NULL;
-    const struct access *access = &sink->accesses[after - 1];
+    const struct access *access = &accesses->items[after - 1];
     bool close = access->module == wanted.module && wanted.address - access->address <= SKID_BYTES;
     return close ? access : NULL;
 }
 
-/* Shares that are about the same have one class. */
+/* Shares that are about the same have one class. What is only known to be repeated comes behind what says why it is
+   far apart. */
 static int share_class(const struct gain_symptom *symptom)
 {
-    return (int)(symptom->waste.share * 4);
+    enum { GENERAL_MOST = 2, SPECIFIC = 3 };
+    int class = (int)(symptom->waste.share * 4);
+    if (symptom->general)
+        return class < GENERAL_MOST ? class : GENERAL_MOST;
+    return symptom->waits && class == GENERAL_MOST ? SPECIFIC : class;
 }
 
 /* Of a line: much waste first; of about as much, in the order in which the verbs gave it. */
@@ -139,7 +163,8 @@ static bool collect(const struct work *work, struct source_cache *sources, struc
             return false;
     if (list->symptoms_count)
         qsort(list->symptoms, list->symptoms_count, sizeof *list->symptoms, compare_symptoms);
-    sort_accesses(sink);
+    sort_accesses(&sink->wasted);
+    sort_accesses(&sink->waiting);
     return true;
 }
 
@@ -169,14 +194,17 @@ static void add_times(struct work *work, const struct gain_sink *sink)
         const struct profile_time *time = &profile->times[i];
         const struct profile_frame *frame =
             &profile->frames[profile->contexts[time->context].frame];
-        const struct access *access = time->context ? access_at(sink, frame) : NULL;
-        struct ticks *line = &work->lines[line_of_tick(work, time->context, access)];
+        const struct access *access = time->context ? access_at(&sink->wasted, frame) : NULL;
+        const struct access *waits = time->context ? access_at(&sink->waiting, frame) : NULL;
+        struct ticks *line =
+            &work->lines[line_of_tick(work, time->context, access ? access : waits)];
         double ns = (double)time->ns;
         work->ns += ns;
         work->squares += time->ticks ? ns * ns / (double)time->ticks : 0;
         line->ns += ns;
         line->ticks += time->ticks;
         line->sure_ns += access && access->sure ? ns : 0;
+        line->waiting_ns += waits ? ns : 0;
     }
 }
 
@@ -236,48 +264,81 @@ static double ceiling_of(const struct work *work, const struct gain_finding *fin
 
 /* ---- findings --------------------------------------------------------------------------------- */
 
-/* How much of the line's time mending the symptom may save. */
-static double saving(const struct gain_symptom *symptom)
+/* What mending the symptom may save, shares of the CPU time in user mode; low: of the interval. */
+static struct gain_stall waste_saving(const struct work *work, const struct ticks *line,
+                                      const struct gain_symptom *symptom)
 {
-    return symptom->waste.share * (symptom->inherent ? GAIN_INHERENT : 1);
+    struct profile_share time = profile_share(line->ns, work->ns, work->squares);
+    const struct profile_share *waste = &symptom->waste;
+    double part = symptom->inherent ? GAIN_INHERENT : 1;
+    return (struct gain_stall){.direct = time.share * waste->share * part,
+                               .low = time.low * waste->low * part,
+                               .high = time.high * waste->high};
+}
+
+/* The time at what waits, at most. */
+static struct gain_stall wait_saving(const struct work *work, const struct ticks *line,
+                                     const struct gain_symptom *symptom)
+{
+    struct profile_share time = profile_share(line->waiting_ns, work->ns, work->squares);
+    const struct gain_stall *stall = &symptom->stall;
+    double part = symptom->inherent ? GAIN_INHERENT : 1;
+    return (struct gain_stall){.direct = fmin(stall->direct, time.share) * part,
+                               .low = fmin(stall->low, time.low) * part,
+                               .high = fmin(stall->high, time.high)};
+}
+
+static struct gain_stall saving(const struct work *work, const struct gain_finding *finding,
+                                size_t index)
+{
+    const struct gain_symptom *symptom = &finding->symptoms[index];
+    const struct ticks *line = &work->lines[finding->line];
+    return (symptom->waits ? wait_saving : waste_saving)(work, line, symptom);
 }
 
 /* What saves most of those that are not weak, if there are any. */
-static const struct gain_symptom *find_most(const struct gain_finding *finding)
+static size_t find_most(const struct work *work, const struct gain_finding *finding)
 {
-    const struct gain_symptom *most = &finding->symptoms[0];
+    size_t most = 0;
     for (size_t i = 1; i < finding->count; i++)
-        if (!finding->symptoms[i].weak && saving(&finding->symptoms[i]) > saving(most))
-            most = &finding->symptoms[i];
+        if (!finding->symptoms[i].weak &&
+            saving(work, finding, i).direct > saving(work, finding, most).direct)
+            most = i;
     return most;
 }
 
-/* The largest lower end of a share that counts towards the finding's lower end. */
-static double sure_waste(const struct gain_finding *finding)
+/* What counts towards the finding's lower end: of waste the largest lower end of a share that is sure, of waits what the
+   machine cannot hide. */
+static double find_least(const struct work *work, const struct gain_finding *finding)
 {
-    double most = 0;
-    for (size_t i = 0; i < finding->count; i++)
-        if (finding->symptoms[i].sure && !finding->symptoms[i].weak)
-            most = fmax(most, finding->symptoms[i].waste.low);
-    return most;
+    const struct ticks *line = &work->lines[finding->line];
+    struct profile_share sure = profile_share(line->sure_ns, work->ns, work->squares);
+    double least = 0;
+    for (size_t i = 0; i < finding->count; i++) {
+        const struct gain_symptom *symptom = &finding->symptoms[i];
+        if (symptom->sure && !symptom->weak)
+            least = fmax(least, GAIN_SURE * sure.low * symptom->waste.low);
+        if (symptom->waits && !symptom->weak && !symptom->inherent)
+            least = fmax(least, saving(work, finding, i).low);
+    }
+    return least;
 }
 
 static void estimate(const struct work *work, struct gain_finding *finding)
 {
     const struct ticks *line = &work->lines[finding->line];
-    const struct gain_symptom *most = find_most(finding);
-    const struct profile_share *waste = &most->waste;
-    struct profile_share time = profile_share(line->ns, work->ns, work->squares);
-    struct profile_share sure = profile_share(line->sure_ns, work->ns, work->squares);
     double user = work->list->user;
+    size_t most = find_most(work, finding);
+    bool known = work->ns > 0 && finding->symptoms[most].waste.known;
     finding->ticks = line->ticks;
-    finding->weak = finding->symptoms[0].weak || line->ticks == 0 || !waste->known || !time.known;
-    if (!waste->known || !time.known)
+    finding->weak = finding->symptoms[0].weak || line->ticks == 0 || !known;
+    if (!known)
         return;
-    finding->direct = user * time.share * saving(most);
-    finding->low = fmin(finding->direct, user * GAIN_SURE * sure.low * sure_waste(finding));
-    finding->direct_low = user * time.low * waste->low * (most->inherent ? GAIN_INHERENT : 1);
-    finding->direct_high = user * time.high * waste->high;
+    struct gain_stall saves = saving(work, finding, most);
+    finding->direct = user * saves.direct;
+    finding->low = fmin(finding->direct, user * find_least(work, finding));
+    finding->direct_low = user * saves.low;
+    finding->direct_high = user * fmax(saves.high, saves.direct);
     if (finding->weak)
         return;
     finding->ceiling = fmax(finding->direct, user * ceiling_of(work, finding));
@@ -349,7 +410,8 @@ bool gain_make(const struct places *places, struct source_cache *sources, struct
     }
     free(work.lines);
     free(work.loop_of);
-    free(sink.accesses);
+    free(sink.wasted.items);
+    free(sink.waiting.items);
     if (good)
         *list = made;
     else

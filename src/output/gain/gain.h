@@ -12,6 +12,9 @@
  *            intervals; nothing of loads whose values are needed anyway
  *   ceiling  the CPU time of the innermost loop around the line; without one, of its function
  *
+ * Data that caches have lost when they are used again cost what the misses take, by the latencies of the machine
+ * (stall.c), but no more than the time at the instructions that wait.
+ *
  * A tick belongs to one line only, so that the direct gains of several findings may be added: that of the innermost
  * own code or, where nothing was found there, of the wasted access close ahead. Ceilings may not be added. All are shares of the CPU time, kernel included.
  *
@@ -40,7 +43,42 @@ struct gain_lines {
     size_t count;       /* lines, 0 included */
 };
 
-/* One kind of waste at one line. */
+/* ---- waiting for data that caches have lost (stall.c) ---- */
+
+enum { GAIN_LEVELS = 6 };
+
+/* What an access takes more that misses a level. */
+struct gain_level {
+    double wait_ns;   /* if nothing hides it */
+    double stream_ns; /* of one line of many that are read in order */
+};
+/* From the first level on, for recordings that do not know their machine's; zeros end. */
+extern const struct gain_level gain_typical_levels[GAIN_LEVELS];
+
+/* What misses would be avoided if the accesses of one line found their data near. */
+struct gain_misses {
+    size_t count; /* levels, smallest cache first */
+    struct gain_level levels[GAIN_LEVELS];
+    struct {
+        double share, low,
+            high;        /* misses of an access of the program, 0 <= low <= share <= high <= 1 */
+        double in_order; /* of share: of code that walks over lines of memory in order, 0..1 */
+    } avoided[GAIN_LEVELS];
+    double pace, pace_low, pace_high; /* accesses in a nanosecond of CPU time */
+    bool
+        counted; /* they are what the program made; else an estimate for a program that does not wait */
+};
+
+/* Fills `levels` as far as `count`: the profile's, or typical ones. */
+void gain_levels(const struct profile *profile, struct gain_misses *misses);
+
+/* Shares of the CPU time in user mode, 0 <= low <= direct <= high <= 1. */
+struct gain_stall {
+    double direct, low, high;
+};
+struct gain_stall gain_stall_of(const struct gain_misses *misses);
+
+/* One kind of waste at one line, or what it waits for. */
 struct gain_symptom {
     const char *kind; /* as in JSON: "dead" */
     const char *what; /* for people: "dead stores" */
@@ -53,9 +91,12 @@ struct gain_symptom {
     uint64_t seen;          /* wasted accesses that were caught there */
     bool weak;              /* too few to be shown */
     bool inherent;          /* next to never saved: GAIN_INHERENT of it counts */
-    bool sure; /* the work can be left out, not only one of its accesses: counts towards
+    bool sure;    /* the work can be left out, not only one of its accesses: counts towards
                                    the lower end */
+    bool general; /* nothing is known of how it comes about */
     struct profile_share waste; /* of the accesses of its kind there */
+    bool waits; /* nothing is done for nothing, but data are waited for that caches have lost: */
+    struct gain_stall stall; /* so long at most; not more than ticks at such accesses show */
     struct advice advice;
     size_t order; /* set by gain_add */
 };
@@ -66,6 +107,8 @@ bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom);
 /* An instruction that makes wasted accesses: the innermost frame of that context; sure: as in symptoms.
    False: no memory. */
 bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure);
+/* The same of one that waits. */
+bool gain_add_wait(struct gain_sink *sink, uint32_t context);
 
 /* What a verb whose findings can be mended provides. */
 struct analysis_gain {

@@ -272,6 +272,7 @@ const char *reuse_cache(const struct profile_cache *cache, char out[64]);
 
 extern const struct analysis_compare reuse_compare;
 extern const struct analysis_export reuse_export;
+extern const struct analysis_gain reuse_gains;
 extern const struct analysis_view reuse_view;
 
 bool reuse_json(struct json *json, const struct places *places,

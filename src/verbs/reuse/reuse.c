@@ -58,5 +58,6 @@ const struct analysis reuse_analysis = {
     .json = reuse_json,
     .compare = &reuse_compare,
     .export = &reuse_export,
+    .gain = &reuse_gains,
     .view = &reuse_view,
 };

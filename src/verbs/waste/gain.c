@@ -102,6 +102,7 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .waste =
                                            profile_share(line->waste, line->all, line->squares),
                                        .advice = waste_advice(places, sources, kind, pair)};
+        symptom.general = id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN;
         symptom.sure = is_sure(id, pair, &symptom.advice);
         line->sure = line->sure || symptom.sure;
         if (!gain_add(sink, &symptom))

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Far reuses as symptoms of what could be gained: which misses would be avoided if what is used again at a line
+ * were still near. What they cost is gain's to say (gain/gain.h).
+ *
+ * Misses belong to the line of the reuse, which is what waits. All far pairs that end at one line are added up, as
+ * each access there has but one use before it; a line is one finding, whatever it is that it uses again.
+ *
+ * An instruction of whose accesses only a part is far goes over lines of memory in order: the next elements of
+ * each line are near. Processors fetch ahead for these. Two accesses a line, as of the widest vectors of
+ * AVX, are in order still.
+ */
+#include "gain/gain.h"
+#include "reuse/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double in_order_share = 0.6;
+
+/* An instruction of whose accesses less is far is not what ticks near it wait for. */
+static const double least_share = 0.05;
+
+/* Accesses at a line or an instruction, and how many of them miss each cache. */
+struct waits {
+    double accesses, missing[REUSE_CACHES], in_order[REUSE_CACHES];
+    uint64_t samples; /* of accesses */
+};
+
+struct work {
+    const struct places *places;
+    const struct gain_lines *lines;
+    const struct reuse_report *report;
+    struct waits *by_line, *by_frame;
+};
+
+static uint32_t line_of(const struct work *work, uint32_t context)
+{
+    return work->lines->of_place[work->places->place_of[context]];
+}
+
+static uint32_t frame_of(const struct work *work, uint32_t context)
+{
+    return work->places->profile->contexts[context].frame;
+}
+
+/* By the samples taken there, which stand for all accesses. */
+static void add_accesses(struct work *work)
+{
+    const struct profile *profile = work->places->profile;
+    double weight = 0;
+    for (size_t i = 0; i < profile->sampled_count; i++)
+        weight += profile->sampled[i].kind == PROFILE_REUSE ? profile->sampled[i].weight : 0;
+    for (size_t i = 0; i < profile->sampled_count; i++) {
+        const struct profile_sampled *sampled = &profile->sampled[i];
+        if (sampled->kind != PROFILE_REUSE)
+            continue;
+        struct waits *ends[] = {&work->by_line[line_of(work, sampled->context)],
+                                &work->by_frame[frame_of(work, sampled->context)]};
+        for (unsigned end = 0; end < BASE_COUNT(ends); end++) {
+            ends[end]->accesses += work->report->figures.totals.accesses * sampled->weight / weight;
+            ends[end]->samples += sampled->samples;
+        }
+    }
+}
+
+static double beyond(const struct work *work, const struct reuse_pair *pair, size_t cache)
+{
+    return figures_beyond(&work->report->figures, pair,
+                          (double)work->report->ranking.caches[cache].bytes);
+}
+
+static struct reuse_pair pair_of(const struct profile_reuse_pair *row)
+{
+    return (struct reuse_pair){
+        .weight = row->weight, .stack = row->stack, .stack_squares = row->stack_squares};
+}
+
+/* False: no memory. */
+static bool add_instructions(struct work *work, struct gain_sink *sink)
+{
+    const struct profile *profile = work->places->profile;
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        struct reuse_pair pair = pair_of(&profile->reuse_pairs[i]);
+        work->by_frame[frame_of(work, profile->reuse_pairs[i].reuse)].missing[0] +=
+            beyond(work, &pair, 0);
+    }
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        uint32_t context = profile->reuse_pairs[i].reuse;
+        const struct waits *waits = &work->by_frame[frame_of(work, context)];
+        if (waits->missing[0] > least_share * waits->accesses && !gain_add_wait(sink, context))
+            return false;
+    }
+    return true;
+}
+
+static bool is_in_order(const struct work *work, uint32_t context)
+{
+    const struct waits *waits = &work->by_frame[frame_of(work, context)];
+    return waits->missing[0] < in_order_share * waits->accesses;
+}
+
+static void add_misses(struct work *work)
+{
+    const struct reuse_ranking *ranking = &work->report->ranking;
+    for (size_t i = 0; i < ranking->contexts_count; i++) {
+        const struct reuse_pair *pair = &ranking->contexts[i];
+        struct waits *line = &work->by_line[work->lines->of_place[pair->reuse_place]];
+        bool in_order = is_in_order(work, pair->reuse);
+        for (size_t c = 0; c < ranking->caches_count && pair->far > 0; c++) {
+            double missing = beyond(work, pair, c);
+            line->missing[c] += missing;
+            line->in_order[c] += in_order ? missing : 0;
+        }
+    }
+}
+
+/* ---- one line -------------------------------------------------------------------------------- */
+
+static struct profile_share missing_share(const struct waits *line)
+{
+    double squares = line->samples ? line->accesses * line->accesses / (double)line->samples : 0;
+    return profile_share(fmin(line->missing[0], line->accesses), line->accesses, squares);
+}
+
+/* The intervals of the line's share and of the cache's misses; their product is conservative. */
+static void set_avoided(const struct work *work, const struct waits *line, size_t cache,
+                        struct gain_misses *misses)
+{
+    const struct reuse_figures *figures = &work->report->figures;
+    struct mrc_ratio ratio =
+        figures_miss_ratio(figures, (double)work->report->ranking.caches[cache].bytes);
+    struct profile_share seen = missing_share(line);
+    double most = line->accesses / figures->totals.accesses;
+    double share = fmin(line->missing[cache], line->accesses) / figures->totals.accesses;
+    double down = seen.share > 0 ? seen.low / seen.share : 0;
+    double up = seen.share > 0 ? seen.high / seen.share : 1;
+    down *= ratio.ratio > 0 ? ratio.low / ratio.ratio : 0;
+    misses->avoided[cache].share = share;
+    misses->avoided[cache].low = share * down;
+    misses->avoided[cache].high = fmin(most, share * up + ratio.high - ratio.ratio);
+    misses->avoided[cache].in_order =
+        line->missing[cache] > 0 ? line->in_order[cache] / line->missing[cache] : 0;
+}
+
+static struct gain_stall stall_of(const struct work *work, const struct waits *line)
+{
+    const struct reuse_figures *figures = &work->report->figures;
+    const struct profile *profile = work->places->profile;
+    struct gain_misses misses = {.count = work->report->ranking.caches_count,
+                                 .pace = figures->pace.accesses_per_ns,
+                                 .pace_low = figures->pace.low,
+                                 .pace_high = figures->pace.high};
+    gain_levels(profile, &misses);
+    for (size_t cache = 0; cache < misses.count; cache++)
+        set_avoided(work, line, cache, &misses);
+    if (!figures->paced) {
+        double ns = 0;
+        for (size_t i = 0; i < profile->times_count; i++)
+            ns += (double)profile->times[i].ns;
+        misses.pace = misses.pace_low = misses.pace_high =
+            ns > 0 ? figures->totals.accesses / ns : 0;
+        misses.counted = true;
+    }
+    return gain_stall_of(&misses);
+}
+
+/* What has lost most of the lines. */
+static const char *lost_by(const struct waits *line, size_t caches)
+{
+    static const char *const texts[] = {"of the accesses there are to data that L1 has lost",
+                                        "of the accesses there are to data that L1 has lost, most "
+                                        "of them L2 as well",
+                                        "of the accesses there are to data that L1 has lost, most "
+                                        "of them all caches"};
+    size_t level = 0;
+    while (level + 1 < caches && line->missing[level + 1] > line->missing[0] / 2)
+        level++;
+    return texts[level == 0 ? 0 : level + 1 < caches ? 1 : 2];
+}
+
+static bool add_finding(const struct work *work, struct source_cache *sources,
+                        struct gain_sink *sink, size_t index)
+{
+    const struct reuse_ranking *ranking = &work->report->ranking;
+    const struct reuse_figures *figures = &work->report->figures;
+    const struct reuse_pair *pair = &ranking->pairs[index];
+    const struct waits *line = &work->by_line[work->lines->of_place[pair->reuse_place]];
+    struct shape shape;
+    shape_find(work->places, pair, &shape);
+    struct transform transform = transform_pair(ranking, figures, sources, pair, &shape);
+    struct gain_symptom symptom = {.kind = profile_kind_names[PROFILE_REUSE],
+                                   .what = "far reuse",
+                                   .share_of = lost_by(line, ranking->caches_count),
+                                   .labels = {"used", "reused"},
+                                   .line = work->lines->of_place[pair->reuse_place],
+                                   .first = pair->use,
+                                   .second = pair->reuse,
+                                   .number = index + 1,
+                                   .seen = pair->count,
+                                   .weak = pair->group->weak || figures_too_few(figures),
+                                   .inherent = transform.kind == TRANSFORM_NONE,
+                                   .waste = missing_share(line),
+                                   .waits = true,
+                                   .stall = stall_of(work, line),
+                                   .advice = transform_advice(figures, pair, &transform)};
+    return gain_add(sink, &symptom);
+}
+
+static bool add_findings(struct work *work, struct source_cache *sources, struct gain_sink *sink)
+{
+    const struct reuse_ranking *ranking = &work->report->ranking;
+    if (!ranking->distances || !(work->report->figures.totals.accesses > 0))
+        return true;
+    add_accesses(work);
+    if (!add_instructions(work, sink))
+        return false;
+    add_misses(work);
+    for (size_t i = 0; i < ranking->pairs_count; i++)
+        if (ranking->pairs[i].far > 0 && !add_finding(work, sources, sink, i))
+            return false;
+    return true;
+}
+
+/* Of a sample only: who sees every access knows no times. */
+static bool add_symptoms(const struct places *places, const struct gain_lines *lines,
+                         struct source_cache *sources, struct gain_sink *sink)
+{
+    if (places->exact || places->profile->reuses_count == 0)
+        return true;
+    struct work work = {.places = places, .lines = lines};
+    struct reuse_report *report = reuse_report_make(places, REPORT_BY_CAUSE);
+    work.report = report;
+    work.by_line = calloc(lines->count, sizeof *work.by_line);
+    work.by_frame = calloc(places->profile->frames_count, sizeof *work.by_frame);
+    bool good = report && work.by_line && work.by_frame && add_findings(&work, sources, sink);
+    if (report)
+        reuse_report_free(report);
+    free(work.by_line);
+    free(work.by_frame);
+    return good;
+}
+
+const struct analysis_gain reuse_gains = {.symptoms = add_symptoms};
