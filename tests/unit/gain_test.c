@@ -3,6 +3,7 @@
 #include "gain/gain.h"
 
 #include "analysis/analysis.h"
+#include "distance/distance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -353,6 +354,103 @@ static void the_kernel_has_its_part(void **state)
     end(&made);
 }
 
+/* ---- far reuses ---- */
+
+/* Half of all accesses miss the first level and a quarter the second, one access in a nanosecond that does not wait. */
+static struct gain_misses misses(double in_order)
+{
+    return (struct gain_misses){
+        .count = 2,
+        .levels = {{.wait_ns = 4, .stream_ns = 1}, {.wait_ns = 20, .stream_ns = 2}},
+        .avoided = {{0.5, 0.4, 0.6, in_order}, {0.25, 0.2, 0.3, in_order}},
+        .pace = 1,
+        .pace_low = 0.5,
+        .pace_high = 2};
+}
+
+static void waits_follow_from_misses(void **state)
+{
+    struct gain_misses at_random = misses(0), in_order = misses(1), counted = misses(0);
+    struct gain_stall stall = gain_stall_of(&at_random);
+    assert_float_equal((float)stall.direct, 7.0 / 8, 1e-6); /* 7 ns wait for each that does not */
+    assert_float_equal((float)stall.low, 0.4 / 1.4, 1e-6);  /* 0.8 ns, half an access in one */
+    assert_float_equal((float)stall.high, 16.8 / 17.8, 1e-6);
+    stall = gain_stall_of(&in_order);
+    assert_float_equal((float)stall.direct, 1.0 / 2, 1e-6);
+    assert_true(stall.low == 0); /* all of it may be hidden */
+    counted.counted = true;
+    counted.pace = 0.1;
+    stall = gain_stall_of(&counted);
+    assert_float_equal((float)stall.direct, 0.7, 1e-6);
+    counted.pace = 1;
+    assert_float_equal((float)gain_stall_of(&counted).direct, 1, 1e-6);
+}
+
+/* Line 11 uses its lines again `lines` other lines later, nine of ten times; line 20 never. L1 has 512. */
+static void add_reuse(struct fixture *fixture, double lines)
+{
+    struct profile *profile = fixture->profile;
+    double weight = 9e5;
+    unsigned bin = distance_bin((uint64_t)lines);
+    *profile_add_reuses(profile) = (struct profile_reuse){.process = 1,
+                                                          .unit_bytes = 64,
+                                                          .stack = 1,
+                                                          .accesses = 1e6,
+                                                          .reuses = weight,
+                                                          .locations = 10,
+                                                          .share_first = 1,
+                                                          .share_last = 1};
+    *profile_add_bins(profile) = (struct profile_bin){.process = 1,
+                                                      .which = PROFILE_STACK,
+                                                      .lo = distance_bin_low(bin),
+                                                      .hi = distance_bin_low(bin + 1),
+                                                      .weight = weight};
+    *profile_add_paces(profile) =
+        (struct profile_pace){.process = 1, .accesses_per_ns = 2, .low = 1, .high = 4};
+    *profile_add_caches(profile) = (struct profile_cache){.level = 1, .bytes = 32768};
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+        fixture->line11, fixture->line11,       900, weight, weight * lines, weight * lines * lines,
+        weight * lines,  weight * lines * lines};
+    *profile_add_sampled(profile) =
+        (struct profile_sampled){PROFILE_REUSE, fixture->line11, 1000, 1000, 1000};
+    *profile_add_kinds(profile) = (struct profile_kind){.kind = PROFILE_REUSE, .samples = 1000};
+}
+
+/* Half of the time is behind the access, at another line; whatever misses cost, they cost no more. */
+static void waits_are_bounded_by_the_time_there(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    uint32_t behind = add(profile, fixture->main, "work", 12, 1, 205);
+    tick(profile, behind, HEAVY);
+    tick(profile, fixture->line20, HEAVY);
+    add_reuse(fixture, 100000);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 1);
+    const struct gain_finding *finding = &made.list.items[0];
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_string_equal(finding->symptoms[0].kind, "reuse");
+    assert_float_equal((float)finding->symptoms[0].waste.share, 0.9, 0.02);
+    assert_true(finding->symptoms[0].stall.direct > 0.7);
+    /* Without a transformation that would help, it counts as next to nothing. */
+    assert_float_equal((float)finding->direct, 0.5 * GAIN_INHERENT, 1e-4);
+    assert_true(finding->low == 0 && finding->high > 0.5 && finding->high < 0.53);
+    assert_int_equal(finding->ticks, HEAVY);
+    end(&made);
+}
+
+static void what_caches_hold_is_no_finding(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made;
+    tick(fixture->profile, fixture->line11, HEAVY);
+    add_reuse(fixture, 400);
+    make(fixture, &made);
+    assert_int_equal(made.list.count, 0);
+    end(&made);
+}
+
 static void of_nothing_nothing_is_gained(void **state)
 {
     struct made made;
@@ -374,6 +472,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_algorithms_need_does_not_lead, setup, teardown),
         cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),
         cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),
+        cmocka_unit_test(waits_follow_from_misses),
+        cmocka_unit_test_setup_teardown(waits_are_bounded_by_the_time_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_caches_hold_is_no_finding, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nothing_nothing_is_gained, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
