@@ -173,8 +173,11 @@ static void symptom_item(struct json *json, const struct profile *profile,
     json_close(json, '}');
 }
 
+/* Weak ones count where all are. */
 static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
 {
+    if (finding->symptoms[index].weak && !finding->symptoms[0].weak)
+        return false;
     for (size_t i = 0; i < index; i++)
         if (strcmp(finding->symptoms[i].kind, finding->symptoms[index].kind) == 0)
             return false;
