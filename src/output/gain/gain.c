@@ -148,8 +148,8 @@ static int compare_symptoms(const void *left, const void *right)
         return a->line < b->line ? -1 : 1;
     if (a->weak != b->weak)
         return a->weak ? 1 : -1;
-    if (a->inherent != b->inherent)
-        return a->inherent ? 1 : -1;
+    if (a->part != b->part)
+        return a->part > b->part ? -1 : 1;
     if (share_class(a) != share_class(b))
         return share_class(a) > share_class(b) ? -1 : 1;
     return (a->order > b->order) - (a->order < b->order);
@@ -270,9 +270,8 @@ static struct gain_stall waste_saving(const struct work *work, const struct tick
 {
     struct profile_share time = profile_share(line->ns, work->ns, work->squares);
     const struct profile_share *waste = &symptom->waste;
-    double part = symptom->inherent ? GAIN_INHERENT : 1;
-    return (struct gain_stall){.direct = time.share * waste->share * part,
-                               .low = time.low * waste->low * part,
+    return (struct gain_stall){.direct = time.share * waste->share * symptom->part,
+                               .low = time.low * waste->low * symptom->part,
                                .high = time.high * waste->high};
 }
 
@@ -282,9 +281,8 @@ static struct gain_stall wait_saving(const struct work *work, const struct ticks
 {
     struct profile_share time = profile_share(line->waiting_ns, work->ns, work->squares);
     const struct gain_stall *stall = &symptom->stall;
-    double part = symptom->inherent ? GAIN_INHERENT : 1;
-    return (struct gain_stall){.direct = fmin(stall->direct, time.share) * part,
-                               .low = fmin(stall->low, time.low) * part,
+    return (struct gain_stall){.direct = fmin(stall->direct, time.share) * symptom->part,
+                               .low = fmin(stall->low, time.low) * symptom->part,
                                .high = fmin(stall->high, time.high)};
 }
 
@@ -318,7 +316,7 @@ static double find_least(const struct work *work, const struct gain_finding *fin
         const struct gain_symptom *symptom = &finding->symptoms[i];
         if (symptom->sure && !symptom->weak)
             least = fmax(least, GAIN_SURE * sure.low * symptom->waste.low);
-        if (symptom->waits && !symptom->weak && !symptom->inherent)
+        if (symptom->waits && !symptom->weak && symptom->part > GAIN_INHERENT)
             least = fmax(least, saving(work, finding, i).low);
     }
     return least;

@@ -444,7 +444,8 @@ static const struct advice *load_advice(const struct advice_facts *facts)
         return &load_compared;
     if (facts->library)
         return library_advice(facts);
-    if (follows_chain(facts->second.source) && (facts->same_place || facts->same_function))
+    if (follows_chain(facts->second.source) &&
+        (facts->same_place || facts->same_function || follows_chain(facts->first.source)))
         return &load_chain;
     if (far_load(facts->reach))
         return far_load(facts->reach);

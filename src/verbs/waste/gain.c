@@ -73,10 +73,24 @@ static bool is_sure(uint32_t kind, const struct waste_pair *pair, const struct a
     return pair->reach == PROFILE_REACH_SEARCH || strcmp(id, "load.compared") == 0;
 }
 
-/* As the ranking has it, next to nothing of it is ever saved. */
-static bool is_inherent(const struct waste_pair *pair)
+/* Is the advice to keep a value? */
+static bool keeps_value(const struct advice *advice)
 {
-    return waste_gain(pair) < 0.1 * pair->waste_bytes;
+    static const char *const ids[] = {"load.iteration", "load.invariant", "load.previous",
+                                      "load.same-function", "load.nested"};
+    for (size_t i = 0; advice->id && i < BASE_COUNT(ids); i++)
+        if (strcmp(advice->id, ids[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Of the time at a line, what could be saved: the ranking knows what next to never is. A value that is kept leaves the
+   line's other work to be done. */
+static double part_saved(const struct waste_pair *pair, const struct advice *advice)
+{
+    if (waste_gain(pair) < 0.1 * pair->waste_bytes)
+        return GAIN_INHERENT;
+    return keeps_value(advice) ? GAIN_ACCESS : 1;
 }
 
 static bool add_kind(const struct places *places, const struct gain_lines *lines,
@@ -97,12 +111,12 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .second = pair->second,
                                        .number = i + 1,
                                        .seen = pair->waste_traps,
-                                       .inherent = is_inherent(pair),
                                        .weak = kind->too_few || pair->group->weak,
                                        .waste =
                                            profile_share(line->waste, line->all, line->squares),
                                        .advice = waste_advice(places, sources, kind, pair)};
         symptom.general = id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN;
+        symptom.part = part_saved(pair, &symptom.advice);
         symptom.sure = is_sure(id, pair, &symptom.advice);
         line->sure = line->sure || symptom.sure;
         if (!gain_add(sink, &symptom))
