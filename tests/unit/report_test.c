@@ -1462,6 +1462,7 @@ static void advice_follows_the_evidence(void **state)
         {PROFILE_SILENT, "f", "__libc_calloc", 2, 1, "still holds zeroes", "silent.cleared"},
         {PROFILE_LOAD, "__strcmp_avx2", "__strcmp_avx2", 0, 0, "linear search", "load.compared"},
         {PROFILE_LOAD, "find", "find", 5, 5, "same links are followed", "load.chain"},
+        {PROFILE_LOAD, "find", "size", 5, 5, "same links are followed", "load.chain"},
         {PROFILE_LOAD, "f", "f", 6, 6, "goes over the same unchanged data", "load.walked"},
         {PROFILE_LOAD, "f", "f", 2, 2, "goes over the same unchanged data", "load.walked"},
         {PROFILE_LOAD, "f", "f", 1, 1, "if it is constant in a loop", "load.same-line"},
