@@ -46,15 +46,28 @@ static void print_places(struct printer *printer, const struct gain_symptom *sym
     print_sides(printer, chains, first == second, symptom->labels[0], symptom->labels[1]);
 }
 
+/* Weak ones count where all are. */
+static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
+{
+    if (finding->symptoms[index].weak && !finding->symptoms[0].weak)
+        return false;
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(finding->symptoms[i].kind, finding->symptoms[index].kind) == 0)
+            return false;
+    return true;
+}
+
 static void print_finding(struct printer *printer, const struct gain_finding *finding,
                           size_t number, struct chain chains[2])
 {
     const struct gain_symptom *first = &finding->symptoms[0];
     print_link(printer, "view=pairs&kind=%s&pair=%zu", first->kind, first->number - 1);
     print_head(printer, finding, number);
-    for (size_t i = 0; i < finding->count && i < SYMPTOMS_SHOWN; i++)
-        if (i == 0 || !finding->symptoms[i].weak)
+    for (size_t i = 0, lines = 0; i < finding->count && lines < SYMPTOMS_SHOWN; i++)
+        if (i == 0 || is_first_of_kind(finding, i)) {
             print_symptom(printer, &finding->symptoms[i]);
+            lines++;
+        }
     print_places(printer, first, chains);
     print_given(printer, &first->advice, number);
 }
@@ -171,17 +184,6 @@ static void symptom_item(struct json *json, const struct profile *profile,
     json_context(json, "first", profile, symptom->first);
     json_context(json, "second", profile, symptom->second);
     json_close(json, '}');
-}
-
-/* Weak ones count where all are. */
-static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
-{
-    if (finding->symptoms[index].weak && !finding->symptoms[0].weak)
-        return false;
-    for (size_t i = 0; i < index; i++)
-        if (strcmp(finding->symptoms[i].kind, finding->symptoms[index].kind) == 0)
-            return false;
-    return true;
 }
 
 static void finding_item(struct json *json, const struct places *places,
