@@ -1,4 +1,4 @@
--- The schema of profiles, format version 9, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 10, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -511,3 +511,11 @@ CREATE TABLE time(context INTEGER NOT NULL, system INTEGER NOT NULL, ticks INTEG
 --   system                0 to 1                      key
 --   ticks                 0 to 2^50                   sum
 --   ns                    0 to 2^63-1                 sum
+
+-- Since version 10. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE counted(kind INTEGER NOT NULL, frame INTEGER NOT NULL, waste_bytes REAL NOT NULL, use_bytes REAL NOT NULL, PRIMARY KEY(kind, frame)) WITHOUT ROWID;
+--   kind                  0 to 2                      key
+--   frame                 frame                       key
+--   waste_bytes           0 to 1e+30                  sum
+--   use_bytes             0 to 1e+30                  sum

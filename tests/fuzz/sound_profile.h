@@ -150,6 +150,7 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_times(profile) = (struct profile_time){0, 0, 1, 12500000};
     *profile_add_times(profile) = (struct profile_time){first, 0, 8, 100000000};
     *profile_add_times(profile) = (struct profile_time){first, 1, 1, 12500000};
+    *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 9, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 10, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -533,6 +533,17 @@ struct profile_time {
     uint64_t ns;      /* CPU time that they stand for */
 };
 
+/*
+ * Accesses at a line of own code, counted by the exact engine in a run of its own and kept beside the samples (`headroom
+ * run --deep`). frame: one of those that are at the line. Since version 10.
+ */
+struct profile_counted {
+    uint32_t kind; /* below PROFILE_REUSE */
+    uint32_t frame;
+    double waste_bytes,
+        use_bytes; /* of stores that do nothing and those that do something; of loads too */
+};
+
 struct profile_run {
     const char *verb;                /* "run", "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built" */
@@ -603,7 +614,8 @@ struct profile_run {
     X(span_sleeps, span_sleep)                                                                     \
     X(traits, trait)                                                                               \
     X(cpu_times, cpu_time)                                                                         \
-    X(times, time)
+    X(times, time)                                                                                 \
+    X(counted, counted)
 
 struct profile {
     struct profile_run run;

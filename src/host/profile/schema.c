@@ -534,6 +534,14 @@ static const struct schema_column times_columns[] = {
 };
 TABLE(times, time, "time", 9, .order = SCHEMA_ASCENDING);
 
+static const struct schema_column counted_columns[] = {
+    {MEMBER(counted, kind), BELOW(PROFILE_REUSE), KEY},
+    {MEMBER(counted, frame), ID(frames), KEY},
+    {MEMBER(counted, waste_bytes), WEIGHT, SUM},
+    {MEMBER(counted, use_bytes), WEIGHT, SUM},
+};
+TABLE(counted, counted, "counted", 10, .order = SCHEMA_ASCENDING);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

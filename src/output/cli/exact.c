@@ -197,6 +197,54 @@ static bool conclude(struct exact *exact)
     return recording_finish(recording, "exact");
 }
 
+/* What can be refused before; nothing is said. */
+static enum launch_outcome find_all(struct exact *exact)
+{
+    struct recording *recording = &exact->recording;
+    enum launch_outcome outcome =
+        launch_exact_examine(recording->path, &exact->request.program.shell, recording->error);
+    if (outcome == LAUNCH_OK)
+        outcome = launch_exact_find(&exact->engine, recording->error);
+    if (outcome == LAUNCH_OK)
+        outcome = launch_log_create(recording->output, recording->log_path, &recording->log,
+                                    recording->error);
+    exact->request.program.log = recording->log;
+    recording->config = &exact->request.program.config;
+    return outcome;
+}
+
+bool exact_further(const struct recording *first, const struct settings *settings, const char *verb,
+                   enum exact_subject subject,
+                   enum launch_outcome (*record)(struct exact_further *further), void *context,
+                   const char *place, char *error)
+{
+    struct exact exact = {.recording = {.settings = settings,
+                                        .verb = verb,
+                                        .output = first->written,
+                                        .command = first->command,
+                                        .log = -1,
+                                        .region = -1}};
+    struct recording *recording = &exact.recording;
+    strcpy(recording->path, first->path);
+    fill_request(&exact, subject);
+    struct exact_further further = {&exact.request, &recording->result, recording->error, context};
+    bool good = find_all(&exact) == LAUNCH_OK && record(&further) == LAUNCH_OK;
+    if (good && (recording->result.detached || recording->result.counted == 0)) {
+        char text[160];
+        snprintf(recording->error, sizeof recording->error, "%s",
+                 why_nothing(&recording->result, text, sizeof text));
+        good = false;
+    }
+    if (good) {
+        collect_degraded(&exact);
+        good = recording_import(recording, "exact", place) == BASE_OK;
+    }
+    if (!good)
+        snprintf(error, LAUNCH_ERROR_BYTES, "%s", recording->error);
+    recording_close(recording, false);
+    return good;
+}
+
 int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
               char **command)
 {

@@ -110,4 +110,21 @@ enum exact_subject { EXACT_KINDS /* settings->kinds */, EXACT_REUSE, EXACT_PATHS
 int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
               char **command);
 
+/* A run under the exact engine beside another recording. */
+struct exact_further {
+    struct launch_exact_request *request; /* complete but for descriptors and deadline */
+    struct launch_result *result;
+    char *error;
+    void *context;
+};
+
+/*
+ * Records once more what `first` has recorded, under the exact engine, and writes that profile to `place`. `record`
+ * calls launch_exact. Says nothing: where there is no profile, false and the reason in error (LAUNCH_ERROR_BYTES).
+ */
+bool exact_further(const struct recording *first, const struct settings *settings, const char *verb,
+                   enum exact_subject subject,
+                   enum launch_outcome (*record)(struct exact_further *further), void *context,
+                   const char *place, char *error);
+
 #endif

@@ -9,8 +9,6 @@
  */
 #include "cli/sequel.h"
 
-#include "profile/profile.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,27 +153,15 @@ static bool run_again(struct repeating *repeating)
 
 /* ---- all together ------------------------------------------------------------------------------ */
 
-/* In place of the first one, of which `.old` is not to become a copy. */
 static void replace(struct repeating *repeating)
 {
     struct recording *first = repeating->first;
-    struct profile_text *degraded =
-        repeating->sentence[0] ? profile_add_degraded(repeating->profile) : NULL;
-    if (degraded)
-        degraded->text = repeating->sentence;
-    if (repeating->sentence[0])
+    if (repeating->sentence[0]) {
+        sequel_degraded(repeating->profile, repeating->sentence);
         say("%s", repeating->sentence);
-    repeating->profile->run.exit_code = first->result.exit_code;
-    snprintf(repeating->place, sizeof repeating->place, "%s.run", first->log_path);
-    enum base_status status = profile_write(repeating->profile, repeating->place, repeating->error,
-                                            sizeof repeating->error);
-    if (status == BASE_OK && rename(repeating->place, first->written) != 0) {
-        snprintf(repeating->error, sizeof repeating->error, "cannot write '%s': %s.",
-                 first->written, strerror(errno));
-        unlink(repeating->place);
-        status = BASE_IO;
     }
-    if (status != BASE_OK)
+    repeating->profile->run.exit_code = first->result.exit_code;
+    if (!sequel_replace(first, repeating->profile, repeating->error))
         say("%s", repeating->error);
 }
 

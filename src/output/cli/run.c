@@ -9,8 +9,8 @@ static int run_run(const struct settings *settings, int count, char **operands)
     if (code)
         return code;
     struct sequel sequel = {.settings = (const void *)settings->own};
-    if (sequel.settings->max_s && !sequel.settings->runs)
-        return say_usage("run", "--max-time needs --repeat");
+    if (sequel.settings->max_s && !sequel.settings->runs && !sequel.settings->deep)
+        return say_usage("run", "--max-time needs --repeat or --deep");
     return live_run(settings, "run", WIRE_DEAD | WIRE_SILENT | WIRE_LOAD | WIRE_REUSES, operands,
                     &run_sequel, &sequel);
 }
@@ -31,9 +31,15 @@ static const struct option_spec run_options[] = {
              "the last, and does not count."},
     {"max-time", 0, OPTION_NUMBER, OWN(run_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
-     .help = "With --repeat: begin no run that may not end within SECONDS of the start of the "
-             "first one, and end one that does not (SIGTERM, then SIGKILL). The first run is "
-             "never ended. Default: 60."},
+     .help = "With --repeat or --deep: begin no run that may not end within SECONDS of the start "
+             "of the first one, and end one that does not (SIGTERM, then SIGKILL). The first run "
+             "is never ended. Default: 60, with --deep 600."},
+    {"deep", 0, OPTION_FLAG, OWN(run_settings, deep), .value = 1,
+     .help =
+         "Run COMMAND once more under the exact engine (Valgrind), many times slower, and count "
+         "all of its accesses: which share of those at each line do nothing is then not an "
+         "estimate. Input, output and exit status are as with --repeat; if that run fails or "
+         "takes too long, the findings are those of the samples."},
     OPTION_RATE,
     OPTION_FOLLOW,
     OPTION_SEED,

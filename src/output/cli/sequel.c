@@ -21,7 +21,10 @@ static uint64_t now_ns(void)
 
 uint64_t sequel_deadline_ns(const struct sequel *sequel)
 {
-    uint64_t seconds = sequel->settings->max_s ? sequel->settings->max_s : MAX_TIME_S;
+    const struct run_settings *settings = sequel->settings;
+    uint64_t seconds = settings->max_s  ? settings->max_s
+                       : settings->deep ? MAX_TIME_DEEP_S
+                                        : MAX_TIME_S;
     return sequel->begun_ns + seconds * UINT64_C(1000000000);
 }
 
@@ -126,13 +129,36 @@ void sequel_redirect_end(struct launch_request *request)
             close(request->files[i]);
 }
 
+/* ---- the profile --------------------------------------------------------------------------------- */
+
+bool sequel_replace(const struct recording *recording, const struct profile *profile, char *error)
+{
+    char fresh[LAUNCH_PATH_BYTES + 8];
+    snprintf(fresh, sizeof fresh, "%s.run", recording->log_path);
+    if (profile_write(profile, fresh, error, LAUNCH_ERROR_BYTES) != BASE_OK)
+        return false;
+    if (rename(fresh, recording->written) == 0)
+        return true;
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot write '%s': %s.", recording->written,
+             strerror(errno));
+    unlink(fresh);
+    return false;
+}
+
+void sequel_degraded(struct profile *profile, const char *sentence)
+{
+    struct profile_text *degraded = profile_add_degraded(profile);
+    if (degraded)
+        degraded->text = sentence;
+}
+
 /* ---- the sequel -------------------------------------------------------------------------------- */
 
 static void prepare(struct recording *recording)
 {
     struct sequel *sequel = recording->sequel_state;
     sequel->refused = why_not_again(&sequel->input_at);
-    if (sequel->refused && sequel->settings->runs)
+    if (sequel->refused && (sequel->settings->runs || sequel->settings->deep))
         recording_degraded(recording, sequel->refused);
     sequel->begun_ns = now_ns();
 }
@@ -146,6 +172,8 @@ static void run(struct recording *recording)
     recording_note_signals();
     if (sequel->settings->runs)
         repeat_run(recording);
+    if (sequel->settings->deep && !recording_signalled())
+        deep_run(recording);
     launch_signals_release();
 }
 

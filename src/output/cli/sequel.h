@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What `headroom run` does with the command once it has run under observation and the first profile is in its place:
- * the same again, if one run showed too little (repeat.c).
+ * the same again, if one run showed too little (repeat.c), and once more with all accesses counted (deep.c).
  *
  * The program's output is that of its first run, as is its exit status. SIGINT and the like end what is going on here;
  * what was recorded until then is kept.
@@ -10,14 +10,16 @@
 #define HEADROOM_CLI_SEQUEL_H
 
 #include "cli/recording.h"
+#include "profile/profile.h"
 
 #include <sys/types.h>
 
-enum { RUNS_MOST = 1000, MAX_TIME_S = 60 /* unless another is given */ };
+enum { RUNS_MOST = 1000, MAX_TIME_S = 60, MAX_TIME_DEEP_S = 600 /* unless another is given */ };
 
 struct run_settings {
     uint64_t runs;  /* at most, the first included; 0: not to be repeated */
-    uint64_t max_s; /* from the start of the first; 0: MAX_TIME_S */
+    uint64_t max_s; /* from the start of the first; 0: as above */
+    int deep;
 };
 
 struct sequel {
@@ -40,7 +42,17 @@ void sequel_redirect_end(struct launch_request *request);
 bool sequel_is_over(const struct sequel *sequel, double further_s);
 uint64_t sequel_deadline_ns(const struct sequel *sequel);
 
+/* Puts the profile in the place of the first one, of which `.old` is not to become a copy. False: error
+   (LAUNCH_ERROR_BYTES). */
+bool sequel_replace(const struct recording *recording, const struct profile *profile, char *error);
+
+/* What has to be said, kept in the profile; the sentence stays the caller's. */
+void sequel_degraded(struct profile *profile, const char *sentence);
+
 /* The command again and again, as long as samples are too few and time is left. */
 void repeat_run(struct recording *recording);
+
+/* The command once more, under the exact engine. */
+void deep_run(struct recording *recording);
 
 #endif

@@ -93,6 +93,7 @@ struct gain_symptom {
     size_t number;          /* in the list of its kind, from 1 */
     uint64_t seen;          /* wasted accesses that were caught there */
     bool weak;              /* too few to be shown */
+    bool counted;           /* `waste` is exact: see gain/attach.h */
     double part;            /* of the time there, what could go: 1, GAIN_ACCESS, GAIN_INHERENT */
     bool sure;    /* the work can be left out, not only one of its accesses: counts towards
                                    the lower end */
@@ -113,8 +114,17 @@ bool gain_add_access(struct gain_sink *sink, uint32_t context, bool sure);
 /* The same of one that waits. */
 bool gain_add_wait(struct gain_sink *sink, uint32_t context);
 
+/* Bytes of accesses of one kind at a line that did nothing, and that did something. */
+struct gain_count {
+    double waste, use;
+};
+
 /* What a verb whose findings can be mended provides. */
 struct analysis_gain {
+    /* Of a recording by the exact engine: counts[line] += what it found of that kind. NULL: it counts nothing. False: no
+       memory. */
+    bool (*count)(const struct places *places, const struct gain_lines *lines, uint32_t kind,
+                  struct gain_count *counts);
     /* Adds the profile's symptoms, in any order. False: no memory. */
     bool (*symptoms)(const struct places *places, const struct gain_lines *lines,
                      struct source_cache *sources, struct gain_sink *sink);
@@ -143,6 +153,10 @@ struct gain_list {
 /* places must outlive the list. False: no memory; *list is then untouched. */
 bool gain_make(const struct places *places, struct source_cache *sources, struct gain_list *list);
 void gain_free(struct gain_list *list);
+
+/* The counts of that kind by line; without any at a line both are 0. False: no memory. *counts: the caller's to free. */
+bool gain_counted(const struct places *places, const struct gain_lines *lines, uint32_t kind,
+                  struct gain_count **counts);
 
 /* Numbers the lines. False: no memory, nothing to free. */
 bool gain_lines_make(const struct places *places, struct gain_lines *lines);

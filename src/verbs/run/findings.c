@@ -29,9 +29,13 @@ static void print_head(struct printer *printer, const struct gain_finding *findi
 static void print_symptom(struct printer *printer, const struct gain_symptom *symptom)
 {
     char line[TEXT_BYTES], share[32];
-    snprintf(line, sizeof line, "%s: %s %s (seen %" PRIu64 " time%s)", symptom->what,
-             print_percent(symptom->waste.share, share), symptom->share_of, symptom->seen,
-             print_plural(symptom->seen));
+    snprintf(line, sizeof line, "%s: %s %s ", symptom->what,
+             print_percent(symptom->waste.share, share), symptom->share_of);
+    if (symptom->counted)
+        print_add(line, sizeof line, "(exact: all were counted)");
+    else
+        print_add(line, sizeof line, "(seen %" PRIu64 " time%s)", symptom->seen,
+                  print_plural(symptom->seen));
     fputs("      ", printer->out);
     print_wrap(printer, PLAIN, 6, 8, line);
 }
@@ -180,6 +184,7 @@ static void symptom_item(struct json *json, const struct profile *profile,
     json_decimal(json, "share", symptom->waste.share, 6);
     json_interval(json, &symptom->waste);
     json_flag(json, "weak", symptom->weak);
+    json_flag(json, "exact", symptom->counted);
     json_advice(json, &symptom->advice);
     json_context(json, "first", profile, symptom->first);
     json_context(json, "second", profile, symptom->second);
@@ -195,6 +200,10 @@ static void finding_item(struct json *json, const struct places *places,
     json_count(json, "rank", index + 1);
     gain_member(json, finding);
     json_flag(json, "weak", finding->weak);
+    json_text(json, "evidence",
+              finding->weak                  ? "weak"
+              : finding->symptoms[0].counted ? "exact"
+                                             : "strong");
     json_count(json, "samples", finding->ticks);
     json_begin(json, "kinds", '[');
     for (size_t i = 0; i < finding->count; i++) {

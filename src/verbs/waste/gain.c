@@ -60,6 +60,31 @@ static bool add_accesses(const struct places *places, const struct gain_lines *l
     return true;
 }
 
+static bool count(const struct places *places, const struct gain_lines *lines, uint32_t kind,
+                  struct gain_count *counts)
+{
+    struct decided *decided = calloc(lines->count, sizeof *decided);
+    bool good = decided != NULL;
+    if (good)
+        add_decided(places, lines, kind, decided);
+    for (size_t i = 1; good && i < lines->count; i++) {
+        counts[i].waste += decided[i].waste;
+        counts[i].use += decided[i].all - decided[i].waste;
+    }
+    free(decided);
+    return good;
+}
+
+/* Counted, if it was. */
+static struct profile_share share_at(const struct decided *line, const struct gain_count *counted)
+{
+    double all = counted->waste + counted->use;
+    if (!(all > 0))
+        return profile_share(line->waste, line->all, line->squares);
+    double share = counted->waste / all;
+    return (struct profile_share){share, share, share, .effective = all, .known = true};
+}
+
 /* Could the work that the access is for be left out? That of a dead store could: nothing sees its result. Whether a store
    is silent is known once its value was made, unless it clears what is clear. Values that are loaded again are
    needed again, unless they were searched through. */
@@ -95,13 +120,16 @@ static double part_saved(const struct waste_pair *pair, const struct advice *adv
 
 static bool add_kind(const struct places *places, const struct gain_lines *lines,
                      struct source_cache *sources, const struct waste_kind *kind,
-                     struct decided *decided, struct gain_sink *sink)
+                     struct decided *decided, const struct gain_count *counts,
+                     struct gain_sink *sink)
 {
     uint32_t id = kind->totals->kind;
     for (size_t i = 0; i < kind->ordinary_count; i++) {
         const struct waste_pair *pair = &kind->pairs[i];
         uint32_t place = waste_lead(id) ? pair->second_place : pair->first_place;
         struct decided *line = &decided[lines->of_place[place]];
+        const struct gain_count *counted = &counts[lines->of_place[place]];
+        bool exact = counted->waste + counted->use > 0;
         struct gain_symptom symptom = {.kind = profile_kind_names[id],
                                        .what = words[id].what,
                                        .share_of = words[id].share_of,
@@ -111,9 +139,9 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .second = pair->second,
                                        .number = i + 1,
                                        .seen = pair->waste_traps,
-                                       .weak = kind->too_few || pair->group->weak,
-                                       .waste =
-                                           profile_share(line->waste, line->all, line->squares),
+                                       .weak = !exact && (kind->too_few || pair->group->weak),
+                                       .counted = exact,
+                                       .waste = share_at(line, counted),
                                        .advice = waste_advice(places, sources, kind, pair)};
         symptom.general = id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN;
         symptom.part = part_saved(pair, &symptom.advice);
@@ -136,8 +164,11 @@ static bool add_symptoms(const struct places *places, const struct gain_lines *l
         for (size_t i = 0; i < lines->count; i++)
             decided[i] = (struct decided){0};
         add_decided(places, lines, kind->totals->kind, decided);
-        good = add_kind(places, lines, sources, kind, decided, sink) &&
+        struct gain_count *counts = NULL;
+        good = gain_counted(places, lines, kind->totals->kind, &counts) &&
+               add_kind(places, lines, sources, kind, decided, counts, sink) &&
                add_accesses(places, lines, kind->totals->kind, sink, decided);
+        free(counts);
     }
     if (ranking)
         waste_rank_free(ranking);
@@ -145,4 +176,4 @@ static bool add_symptoms(const struct places *places, const struct gain_lines *l
     return good;
 }
 
-const struct analysis_gain waste_gains = {.symptoms = add_symptoms};
+const struct analysis_gain waste_gains = {.count = count, .symptoms = add_symptoms};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+/* Counts of the exact engine beside the samples of a recording (profile->counted), for what gathers both. */
+#ifndef HEADROOM_GAIN_ATTACH_H
+#define HEADROOM_GAIN_ATTACH_H
+
+#include "profile/profile.h"
+
+/*
+ * What an exact recording of the same command counted at the lines that `profile` knows goes into it, in place of what
+ * is there: shares of waste at these lines are then not estimates. False: no memory, and part of it is there.
+ */
+bool gain_attach(const struct profile *exact, struct profile *profile);
+
+#endif
