@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* machine: copies of other machines' sysfs, whole and damaged, and this machine itself. */
+#include "machine/latency.h"
 #include "machine/machine.h"
 
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 enum { MOST = 8 };
@@ -201,6 +203,126 @@ static void test_this_machine(void **state)
     assert_true(counts[0] >= 1 || counts[1] == 0);
 }
 
+/* ---- latencies ---- */
+
+/* Folders that can be used, by HEADROOM_CACHE. */
+static char kept[64], kept_file[128];
+
+static int begin_kept(void **state)
+{
+    int failed = begin(state);
+    snprintf(kept, sizeof kept, "%s/kept", root);
+    snprintf(kept_file, sizeof kept_file, "%s/machine.latency", kept);
+    setenv("HEADROOM_CACHE", kept, 1);
+    return failed || mkdir(kept, 0700) != 0 ? -1 : 0;
+}
+
+static int end_kept(void **state)
+{
+    unsetenv("HEADROOM_CACHE");
+    return end(state);
+}
+
+/* No timing, only sanity: what is farther away takes no less, and nothing takes no time. */
+static void latencies_are_plausible(void **state)
+{
+    struct machine_latencies found, again;
+    struct machine_cache caches[MOST];
+    assert_int_equal(machine_latencies(true, &found), BASE_OK);
+    assert_false(found.kept);
+    if (machine_caches("", caches, MOST) == 0) {
+        assert_int_equal(found.count, 0);
+        return;
+    }
+    assert_true(found.count >= 1);
+    for (size_t i = 0; i < found.count; i++) {
+        const struct machine_latency *item = &found.items[i];
+        assert_true(item->chase_ns > 0.1 && item->chase_ns < 10000);
+        assert_true(item->stream_ns > 0.01 && item->stream_ns <= 10000);
+        assert_int_equal(item->bytes & (item->bytes - 1), 0);
+        assert_true(i == 0 ||
+                    (item->bytes > item[-1].bytes && item->chase_ns >= item[-1].chase_ns &&
+                     item->stream_ns >= item[-1].stream_ns));
+        assert_true(item->level == 0 ? i + 1 == found.count : item->level <= 9);
+    }
+    if (found.transfer == MACHINE_TRANSFER_MEASURED)
+        assert_true(found.transfer_ns > 1 && found.transfer_ns < 100000);
+    else
+        assert_non_null(machine_transfer_texts[found.transfer]);
+    assert_int_equal(machine_latencies(false, &again), BASE_OK);
+    assert_true(again.kept);
+    assert_int_equal(again.count, found.count);
+    assert_true(again.items[0].chase_ns > found.items[0].chase_ns - 0.001 &&
+                again.items[0].chase_ns < found.items[0].chase_ns + 0.001);
+}
+
+static const struct machine_latencies known = {
+    .items = {{1, 16384, 1.25, 0.5}, {2, 262144, 4, 0.75}, {0, 1 << 27, 100.5, 3}},
+    .count = 3,
+    .transfer_ns = 62.5};
+
+static void kept_text_comes_back(void **state)
+{
+    char text[4096], again[4096];
+    struct machine_latencies found;
+    assert_true(machine_latencies_write(&known, "this one", text, sizeof text));
+    assert_true(machine_latencies_read(text, "this one", &found));
+    assert_true(found.kept);
+    assert_int_equal(found.count, 3);
+    assert_int_equal(found.items[2].bytes, 1 << 27);
+    assert_float_equal((float)found.items[1].chase_ns, 4, 1e-6);
+    assert_float_equal((float)found.transfer_ns, 62.5, 1e-6);
+    assert_true(machine_latencies_write(&found, "this one", again, sizeof again));
+    assert_string_equal(text, again);
+    assert_false(machine_latencies_read(text, "this", &found));
+    assert_false(machine_latencies_read(text, "another", &found));
+    assert_false(machine_latencies_write(&known, "this one", text, 100));
+}
+
+/* Whatever byte is another, and wherever the text is cut. */
+static void damaged_text_is_not_believed(void **state)
+{
+    char text[4096], damaged[4096];
+    struct machine_latencies found = {.count = 77};
+    assert_true(machine_latencies_write(&known, "m", text, sizeof text));
+    size_t bytes = strlen(text);
+    for (size_t i = 0; i < bytes; i++) {
+        strcpy(damaged, text);
+        damaged[i] = damaged[i] == '1' ? '2' : '1';
+        assert_false(machine_latencies_read(damaged, "m", &found));
+        damaged[i] = 0;
+        assert_false(machine_latencies_read(damaged, "m", &found));
+    }
+    strcat(strcpy(damaged, text), "more\n");
+    assert_false(machine_latencies_read(damaged, "m", &found));
+    assert_int_equal(found.count, 77);
+}
+
+static void damaged_files_are_measured_anew(void **state)
+{
+    struct machine_latencies found;
+    FILE *file = fopen(kept_file, "w");
+    assert_non_null(file);
+    fputs("headroom latencies 1\nmachine x\nlevel 1 1 1 1\n", file);
+    fclose(file);
+    assert_int_equal(machine_latencies(false, &found), BASE_OK);
+    assert_false(found.kept);
+    assert_int_equal(machine_latencies(false, &found), BASE_OK);
+    assert_true(found.kept);
+}
+
+/* A file in the folder's place: root could write to any folder. */
+static void without_a_folder_it_works(void **state)
+{
+    struct machine_latencies found;
+    assert_int_equal(rmdir(kept), 0);
+    fclose(fopen(kept, "w"));
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(machine_latencies(false, &found), BASE_OK);
+        assert_false(found.kept);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +334,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_last_levels, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing, begin, end),
         cmocka_unit_test_setup_teardown(test_this_machine, begin, end),
+        cmocka_unit_test_setup_teardown(latencies_are_plausible, begin_kept, end_kept),
+        cmocka_unit_test(kept_text_comes_back),
+        cmocka_unit_test(damaged_text_is_not_believed),
+        cmocka_unit_test_setup_teardown(damaged_files_are_measured_anew, begin_kept, end_kept),
+        cmocka_unit_test_setup_teardown(without_a_folder_it_works, begin_kept, end_kept),
     };
     return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #ifndef HEADROOM_BINARY_INFLATED_H
 #define HEADROOM_BINARY_INFLATED_H
 
+#include "binary/image.h"
 #include "binary/saved.h"
 
 struct inflated {

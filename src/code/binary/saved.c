@@ -10,6 +10,7 @@
 #include "binary/saved.h"
 
 #include "binary/binary.h"
+#include "binary/image.h"
 
 #include <dirent.h>
 #include <elfutils/libdwelf.h>
@@ -185,8 +186,7 @@ static bool make_directory(const char *path, const char *parent)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* -1: there is none to use. */
-static int open_folder(bool make)
+int saved_folder(bool make)
 {
     char path[PATH_MAX], parent[PATH_MAX];
     if (!find_path(path, parent))
@@ -242,7 +242,7 @@ static bool map_file(int file, const struct saved_key *key, struct saved *saved)
 bool saved_find(const struct saved_key *key, struct saved *saved)
 {
     char name[NAME_BYTES];
-    int folder = open_folder(false);
+    int folder = saved_folder(false);
     if (folder < 0)
         return false;
     name_file(key, name);
@@ -360,7 +360,7 @@ void saved_keep(const struct saved_key *key, const void *bytes, size_t count)
     struct header header = {
         .magic = SAVED_MAGIC, .count = count, .checksum = checksum(bytes, count), .key = *key};
     int folder = count && count < most_bytes / 4 && may_grow_to(PAYLOAD_OFFSET + count)
-                     ? open_folder(true)
+                     ? saved_folder(true)
                      : -1;
     if (folder < 0)
         return;

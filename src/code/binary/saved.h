@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Private to the room: what was computed from a file, kept for later runs.
+ * What was computed from a file, kept for later runs; and the folder for whoever keeps something else there.
  *
  * A folder of files, $HEADROOM_CACHE, else $XDG_CACHE_HOME/headroom, else ~/.cache/headroom; HEADROOM_CACHE set to
  * nothing switches it off. All of it is a convenience: whatever cannot be read or written, belongs to somebody else,
@@ -10,7 +10,9 @@
 #ifndef HEADROOM_BINARY_SAVED_H
 #define HEADROOM_BINARY_SAVED_H
 
-#include "binary/image.h"
+#include "base/base.h"
+
+struct image;
 
 enum saved_kind {
     SAVED_UNWIND = 1, /* an unwind table */
@@ -31,6 +33,9 @@ struct saved {
     void *bytes; /* within; private: may be written to */
     size_t count;
 };
+
+/* The folder, opened: the caller's to close; with make, made if it is missing. -1: there is none to use. */
+int saved_folder(bool make);
 
 /* False: nothing can be kept for this file, which has no build-id or is none. */
 bool saved_key(const struct image *image, enum saved_kind kind, struct saved_key *key);

@@ -7,11 +7,13 @@
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
+#include "machine/latency.h"
 #include "machine/tryout.h"
 #include "show/json.h"
 #include "show/print.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@ struct examination {
     struct check checks[CHECKS_MAX];
     size_t count;
     struct machine_watchpoints watchpoints;
+    struct machine_latencies latencies;
     char agent[WIRE_PATH_BYTES]; /* empty: not found */
 };
 
@@ -268,6 +271,29 @@ static void check_exact(struct examination *examination)
     add(examination, "exact engine", STATE_OK, "starts programs (%.400s)", engine.tool);
 }
 
+/* What `headroom run` counts for data that caches have lost. */
+static void check_latencies(struct examination *examination)
+{
+    struct machine_latencies *found = &examination->latencies;
+    char text[400] = "", name[16];
+    if (machine_latencies(true, found) != BASE_OK || found->count == 0) {
+        add(examination, "latencies", STATE_LIMITED, "not measured: %s; typical ones are used",
+            found->count ? "no memory" : "the caches of this machine are not known");
+        return;
+    }
+    for (size_t i = 0; i < found->count; i++) {
+        snprintf(name, sizeof name, "L%u", found->items[i].level);
+        print_add(text, sizeof text, "%s%s %.1f ns", i ? ", " : "",
+                  found->items[i].level ? name : "memory", found->items[i].chase_ns);
+    }
+    if (found->transfer == MACHINE_TRANSFER_MEASURED)
+        print_add(text, sizeof text, "; a line between two cores %.0f ns", found->transfer_ns);
+    else
+        print_add(text, sizeof text, "; a line between two cores: not measured (%s)",
+                  machine_transfer_texts[found->transfer]);
+    add(examination, "latencies", STATE_OK, "%s", text);
+}
+
 static void check_debuginfod(struct examination *examination)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
@@ -331,6 +357,22 @@ static void print_member(const char *name, const char *value, const char *end)
     fputs(end, stdout);
 }
 
+static void print_latencies(const struct machine_latencies *latencies)
+{
+    fputs("  \"latencies\": {\n    \"levels\": [", stdout);
+    for (size_t i = 0; i < latencies->count; i++) {
+        const struct machine_latency *item = &latencies->items[i];
+        printf("%s\n      {\"level\": %u, \"bytes\": %" PRIu64
+               ", \"load_ns\": %.4g, \"line_in_order_ns\": %.4g}",
+               i ? "," : "", item->level, item->bytes, item->chase_ns, item->stream_ns);
+    }
+    fputs(latencies->count ? "\n    ],\n" : "],\n", stdout);
+    if (latencies->transfer_ns > 0)
+        printf("    \"transfer_ns\": %.4g\n  }\n", latencies->transfer_ns);
+    else
+        fputs("    \"transfer_ns\": null\n  }\n", stdout);
+}
+
 static void print_json(const struct examination *examination, bool works)
 {
     printf("{\n  \"schema\": \"headroom-doctor/1\",\n  \"works\": %s,\n  \"checks\": [\n",
@@ -344,15 +386,17 @@ static void print_json(const struct examination *examination, bool works)
         print_member("remedy", check->remedy[0] ? check->remedy : NULL, "\n");
         fputs(i + 1 < examination->count ? "    },\n" : "    }\n", stdout);
     }
-    fputs("  ]\n}\n", stdout);
+    fputs("  ],\n", stdout);
+    print_latencies(&examination->latencies);
+    fputs("}\n", stdout);
 }
 
 static int doctor_run(const struct settings *settings, int count, char **operands)
 {
     static void (*const checks[])(struct examination *) = {
-        check_kernel,    check_paranoid, check_watchpoints, check_kernel_accesses,
-        check_clock,     check_counters, check_descriptors, check_agent,
-        check_recording, check_exact,    check_debuginfod,  check_disk,
+        check_kernel,    check_paranoid,    check_watchpoints, check_kernel_accesses, check_clock,
+        check_counters,  check_descriptors, check_agent,       check_recording,       check_exact,
+        check_latencies, check_debuginfod,  check_disk,
     };
     if (count)
         return say_usage("doctor", "it takes no argument such as '%s'", operands[0]);
