@@ -63,8 +63,10 @@ PROGRAMS = [
         Fix("jq-clear", "a line's buffer cleared as far as it was used", [("util.c", "memset(state->buf, 0, sizeof(state->buf));")]),
     ]),
     Program("jq-start", "sh -c 'for i in $(seq 100); do {p} -n 1; done'", package="jq", program="jq", half=HELD_OUT, fixes=[
-        Fix("jq-calls", "no calls for empty lists",
-            [("compile.c", "nrefs += block_bind_subblock(binder, i->"), ("compile.c", "static int block_bind_subblock("), ("compile.c", "for (inst *i = body.first; i; i = i->next) {")]),
+        Fix("jq-calls", "no calls of two functions for empty lists",
+            [("compile.c", text) for text in ("nrefs += block_bind_subblock(binder, i->", "nrefs += block_count_refs(binder, i->", "for (inst* i = body.first;",
+                                              "assert((opcode_describe(binder.first->op)->flags & bindflags) ==", "assert(binder.first->symbol);",
+                                              "assert(binder.first->bound_by ==", "if (binder.first->nformals == -1)")]),
     ]),
     Program("pugixml", "{p} {i}/large.xml", package="pugixml", program="pugixml", kernels=("document.cpp",), fixes=[
         Fix("pugixml-digits", "std::to_chars instead of snprintf", [("pugixml.cpp", "PUGI__SNPRINTF(buf, \"%.*g\", precision, value);")]),
