@@ -273,6 +273,27 @@ static void of_values_to_keep_the_load_goes(void **state)
     end(&made);
 }
 
+/* 1.5 % that is not sure: 0.75 % are expected. 4 %: 2 %. */
+static void little_is_slight(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line10, 15 * HEAVY);
+    tick(profile, fixture->line11, 40 * HEAVY);
+    tick(profile, fixture->line20, 945 * HEAVY);
+    pair(profile, PROFILE_LOAD, fixture->line10, fixture->line10, 1000, 0);
+    pair(profile, PROFILE_LOAD, fixture->line11, fixture->line11, 1000, 0);
+    total(profile, PROFILE_LOAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 2);
+    assert_int_equal(made.list.worth, 1);
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_false(made.list.items[0].slight);
+    assert_true(made.list.items[1].slight);
+    end(&made);
+}
+
 /* Instructions of one line may lie in different loops: what is around the wasted one counts. */
 static void ceilings_are_around_the_access(void **state)
 {
@@ -491,6 +512,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lower_ends_are_of_work_that_can_go, setup, teardown),
         cmocka_unit_test_setup_teardown(the_middle_ranks, setup, teardown),
         cmocka_unit_test_setup_teardown(of_values_to_keep_the_load_goes, setup, teardown),
+        cmocka_unit_test_setup_teardown(little_is_slight, setup, teardown),
         cmocka_unit_test_setup_teardown(ceilings_are_around_the_access, setup, teardown),
         cmocka_unit_test_setup_teardown(ticks_behind_an_access_are_its, setup, teardown),
         cmocka_unit_test_setup_teardown(what_algorithms_need_does_not_lead, setup, teardown),

@@ -342,14 +342,18 @@ static void estimate(const struct work *work, struct gain_finding *finding)
     finding->ceiling = fmax(finding->direct, user * ceiling_of(work, finding));
 }
 
+static double middle(const struct gain_finding *finding)
+{
+    return (finding->low + finding->direct) / 2;
+}
+
 static int compare_findings(const void *left, const void *right)
 {
     const struct gain_finding *a = left, *b = right;
     if (a->weak != b->weak)
         return a->weak ? 1 : -1;
-    double middle_a = a->low + a->direct, middle_b = b->low + b->direct;
-    if (middle_a != middle_b)
-        return middle_a > middle_b ? -1 : 1;
+    if (middle(a) != middle(b))
+        return middle(a) > middle(b) ? -1 : 1;
     return (a->line > b->line) - (a->line < b->line);
 }
 
@@ -368,7 +372,9 @@ static bool make_findings(const struct work *work)
         *finding = (struct gain_finding){
             .line = list->symptoms[i].line, .symptoms = &list->symptoms[i], .count = next - i};
         estimate(work, finding);
+        finding->slight = middle(finding) < GAIN_LEAST;
         list->strong += !finding->weak;
+        list->worth += !finding->weak && !finding->slight;
     }
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, compare_findings);

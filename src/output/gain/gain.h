@@ -39,6 +39,9 @@
    measured. And a search that is mended still looks once, where it looked at least twice. A judgement. */
 #define GAIN_SURE 0.5
 
+/* A finding of which less is expected is slight: true, and not worth anybody's time before it is measured. */
+#define GAIN_LEAST 0.01
+
 /* Lines of own code, numbered from 1; 0: not known. */
 struct gain_lines {
     uint32_t *of_place; /* by place: the line of its innermost own frame */
@@ -133,6 +136,7 @@ struct analysis_gain {
 struct gain_finding {
     uint32_t line;
     bool weak;                      /* all symptoms are, or the line was met by no tick */
+    bool slight;                    /* of the middle of low and direct, less than GAIN_LEAST */
     double direct, low, ceiling;    /* shares of the CPU time */
     double direct_low, direct_high; /* 95 % interval of direct: what the samples leave open */
     uint64_t ticks;                 /* at the line */
@@ -145,6 +149,7 @@ struct gain_list {
     struct gain_lines lines;
     struct gain_finding *items; /* weak ones last; by the middle of low and direct, largest first */
     size_t count, strong;       /* strong: those that are not weak */
+    size_t worth;               /* of strong: those that are not slight */
     double user; /* share of the CPU time that was spent in user mode, 1 if unknown */
     struct gain_symptom *symptoms;
     size_t symptoms_count, symptoms_capacity;

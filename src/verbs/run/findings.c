@@ -132,13 +132,15 @@ bool run_print_findings(struct printer *printer)
         free(chains);
         return false;
     }
-    size_t limit = printer->options->limit, shown = list.strong;
+    size_t limit = printer->options->limit, shown = limit ? list.worth : list.strong;
     if (limit && limit < shown)
         shown = limit;
     fprintf(printer->out, "\n%sWhat to fix first%s  ", print_on(printer, STRONG),
             print_off(printer));
     print_wrap(printer, PLAIN, 19, 2,
-               shown ? "by what it would gain" : "nothing was seen often enough");
+               shown         ? "by what it would gain"
+               : list.strong ? "nothing of which a gain of 1 % is to be expected"
+                             : "nothing was seen often enough");
     printer->given_count = 0;
     for (size_t i = 0; i < shown; i++)
         print_finding(printer, &list.items[i], i + 1, chains);
@@ -204,6 +206,7 @@ static void finding_item(struct json *json, const struct places *places,
               finding->weak                  ? "weak"
               : finding->symptoms[0].counted ? "exact"
                                              : "strong");
+    json_flag(json, "slight", finding->slight);
     json_count(json, "samples", finding->ticks);
     json_begin(json, "kinds", '[');
     for (size_t i = 0; i < finding->count; i++) {
