@@ -1779,6 +1779,21 @@ static void estimates_are_called_so(void **state)
     profile_free(profile);
 }
 
+/* What would be saved is less than the digits that samples support: of 34 % they tell no tenths. */
+static void savings_that_do_not_show_are_left_out(void **state)
+{
+    struct report_options options = {.limit = 0, .width = 100};
+    struct profile *profile = live_profile();
+    uint32_t top = context(profile, 0, "main", main_c, 51, 0);
+    *profile_add_reuse_pairs(profile) =
+        (struct profile_reuse_pair){top, top, 100, 6000, 7.2e7, 8.64e11, 2.4e7, 9.6e10};
+    assert_true(profile_check(profile));
+    shows(profile, &options, "  #3  ");
+    shows(profile, &options, "misses would fall at best from about 34 to 1 % in L1 (32 KiB).");
+    lacks(profile, &options, "34 to 34 %");
+    profile_free(profile);
+}
+
 /* No figure without its evidence: what matters is how many samples there are, not at which rate. */
 static void few_samples_of_reuse_are_told(void **state)
 {
@@ -2674,6 +2689,7 @@ int main(void)
         cmocka_unit_test(far_ones_do_not_make_the_order),
         cmocka_unit_test(simulated_caches_stand_beside_the_curve),
         cmocka_unit_test(estimates_are_called_so),
+        cmocka_unit_test(savings_that_do_not_show_are_left_out),
         cmocka_unit_test(few_samples_of_reuse_are_told),
         cmocka_unit_test(estimates_have_bands),
         cmocka_unit_test(paces_are_added_up),

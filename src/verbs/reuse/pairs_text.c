@@ -226,7 +226,7 @@ static bool print_where(struct printer *printer, const struct reuse_ranking *ran
 static void print_saving(struct printer *printer, const struct reuse_ranking *ranking,
                          const struct reuse_figures *figures, const struct reuse_pair *pair)
 {
-    char line[TEXT_BYTES] = "", name[64];
+    char line[TEXT_BYTES] = "", name[64], from[32], to[32];
     for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
         double bytes = (double)ranking->caches[i].bytes;
         struct mrc_ratio ratio = figures_miss_ratio(figures, bytes);
@@ -234,9 +234,13 @@ static void print_saving(struct printer *printer, const struct reuse_ranking *ra
         int digits = figures_decimals(figures, ratio.low, ratio.high);
         if (ratio.ratio - without < FIGURES_LEAST_SAVING || digits < 0)
             continue;
-        print_add(line, sizeof line, "%s from %s%.*f to %.*f %% in %s%s", line[0] ? "," : "",
-                  figures->sampled ? "about " : "", digits, 100 * ratio.ratio, digits,
-                  100 * without, ranking->caches[i].level ? "" : "a cache of ",
+        snprintf(from, sizeof from, "%.*f", digits, 100 * ratio.ratio);
+        snprintf(to, sizeof to, "%.*f", digits, 100 * without);
+        if (strcmp(from, to) == 0) /* a saving below what the samples tell apart */
+            continue;
+        print_add(line, sizeof line, "%s from %s%s to %s %% in %s%s", line[0] ? "," : "",
+                  figures->sampled ? "about " : "", from, to,
+                  ranking->caches[i].level ? "" : "a cache of ",
                   reuse_cache(&ranking->caches[i], name));
     }
     if (!line[0] || figures_too_few(figures))
