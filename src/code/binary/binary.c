@@ -425,6 +425,9 @@ static size_t frames_of_unit(struct binary *binary, struct unit *unit, uint64_t 
         name_frame(binary, &function, outermost);
     place_frame(outermost, &position);
     refine_by_symbol(binary, vaddr, outermost);
+    bool unoptimized = known && unit_unoptimized(unit);
+    for (size_t i = 0; i <= count; i++)
+        frames[i].unoptimized = unoptimized;
     return outermost->function || outermost->file || count ? count + 1 : 0;
 }
 

@@ -56,6 +56,7 @@ struct binary_frame {
     uint32_t declared;     /* line of the function's declaration, 0 if unknown */
     bool inlined;          /* this frame was inlined into the next one */
     bool made;             /* it has no symbol: function is FILE@0xSTART */
+    bool unoptimized;      /* known to be compiled without optimization */
 };
 
 enum binary_detail {

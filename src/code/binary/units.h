@@ -14,6 +14,7 @@ struct unit {
     Dwarf_Die die;  /* of the file itself: addresses, lines */
     Dwarf_Die tree; /* where the entries are: differs with split DWARF */
     bool read, read_nested;
+    bool judged, unoptimized;   /* optimized.c */
     bool is_c;                  /* its types have no functions */
     size_t *most_ranges;        /* that may still be added: those of all units */
     struct intervals functions; /* values index function_dies */
@@ -34,6 +35,9 @@ void units_free(struct units *units);
 
 /* Innermost function entry (DW_TAG_subprogram) that has code at vaddr; false: none. */
 bool unit_function(struct unit *unit, uint64_t vaddr, Dwarf_Die *function);
+
+/* Was its code compiled without optimization, as far as debugging information says? To be asked after unit_function. */
+bool unit_unoptimized(struct unit *unit);
 
 /* Functions inlined at vaddr into it, outermost first; returns how many, at most capacity (the
    deeper ones are then missing). */

@@ -162,7 +162,8 @@ static bool add_frame(struct namer *namer, const struct query *query,
         .module = query->module,
         .line = source->line,
         .column = source->column,
-        .flags = flags | (source->inlined && !outermost ? PROFILE_FRAME_INLINED : 0U)};
+        .flags = flags | (source->inlined && !outermost ? PROFILE_FRAME_INLINED : 0U) |
+                 (source->unoptimized ? PROFILE_FRAME_UNOPTIMIZED : 0U)};
     return true;
 }
 

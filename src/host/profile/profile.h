@@ -62,6 +62,8 @@ enum profile_frame_flags {
     PROFILE_FRAME_SPILL = 128,  /* keeps a value in the stack frame that has no register */
     PROFILE_FRAME_STUB = 256,   /* loads the address of another module's function, to go there */
     PROFILE_FRAME_UPDATE = 512, /* the store leaves a value made from the one it replaces */
+    /* By debugging information; not in files of headrooms before this was known. */
+    PROFILE_FRAME_UNOPTIMIZED = 1024, /* the code was compiled without optimization */
 };
 
 struct profile_frame {

@@ -14,4 +14,10 @@ void coverage_print(struct printer *printer);
 /* The member "cpu_time" of the report, docs/formats/report.md; none if nothing was sampled. */
 void coverage_json(struct json *json, const struct profile *profile);
 
+/* The share of the CPU time, or of what was found, in code that was compiled without optimization: nothing from 0 to 5 %. */
+void coverage_print_unoptimized(struct printer *printer);
+
+/* The member "unoptimized"; none if there was no such code. */
+void coverage_json_unoptimized(struct json *json, const struct profile *profile);
+
 #endif

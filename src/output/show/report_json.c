@@ -123,6 +123,7 @@ static void head(struct json *json, const struct profile *profile)
     if (profile->exacts_count)
         exact_member(json, profile);
     coverage_json(json, profile);
+    coverage_json_unoptimized(json, profile);
     modules_member(json, profile);
 }
 

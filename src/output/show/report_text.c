@@ -114,6 +114,7 @@ static void print_run(struct printer *printer)
     name_clean(line, clean, sizeof clean);
     print_wrap(printer, DIM, 2, 2, clean);
     coverage_print(printer);
+    coverage_print_unoptimized(printer);
 }
 
 enum { MERGED_SHOWN = 8 };
