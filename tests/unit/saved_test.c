@@ -6,6 +6,8 @@
 #include "binary/binary.h"
 #include "binary/saved.h"
 
+#include "binary/image.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
