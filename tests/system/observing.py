@@ -21,6 +21,7 @@ OWN_LINE = b"headroom: "
 KEPT_BYTES = 16 << 20      # of each output
 LARGEST_BYTES = 256 << 20  # of output: what writes more is killed. No RLIMIT_FSIZE, which counts headroom's shared memory
 VERBS = {
+    "run": ["run", "-q"],
     "waste": ["waste", "-q"],
     "reuse": ["reuse", "-q"],
     "interference": ["interference", "-q"],
