@@ -53,3 +53,57 @@ P
         done
     done
 }
+
+# Names and lines of Go, with debug information and without; both are the same.
+@test "Go: a stripped program has its functions and lines, position-independent or not" {
+    command -v go >/dev/null || skip "no go"
+    export GOCACHE=$PWD/cache GO111MODULE=off GOFLAGS=
+    cat >hot.go <<'G'
+package main
+
+import "os"
+
+type cell struct{ a, b int64 }
+
+//go:noinline
+func (c *cell) rewrite(turns int64) {
+	for i := int64(0); i < turns; i++ {
+		c.a = i
+	}
+}
+
+func main() {
+	c := &cell{}
+	done := make(chan bool)
+	go func() {
+		c.rewrite(200000)
+		done <- true
+	}()
+	<-done
+	if c.a != 199999 {
+		os.Exit(3)
+	}
+}
+G
+    go build -o whole hot.go
+    go build -ldflags '-s -w' -o bare hot.go
+    go build -buildmode=pie -ldflags '-s -w' -o moved hot.go
+    readelf -SW bare | grep -q ' \.debug_info\| \.symtab' && return 1
+    for program in whole bare moved; do
+        "$HEADROOM" waste --exact -q --kinds dead -o profile -- ./$program || skip "no exact engine"
+        "$HEADROOM" report --format json profile >json
+        python3 - <<'P'
+import json, os
+report = json.load(open("json"))
+dead = report["waste"]["dead"]
+finding = dead["findings"][0]
+for end in "first", "second":
+    leaf = finding[end][0]
+    assert leaf["function"] == "main.(*cell).rewrite", leaf
+    assert os.path.basename(leaf["file"]) == "hot.go" and leaf["line"] == 10, leaf
+# 199,999 stores of 8 bytes to the heap, which lies at 768 GiB.
+assert abs(finding["share"] * dead["waste_bytes"] - 8 * 199999) < 8 * 300, (finding["share"], dead["waste_bytes"])
+assert report["exact"]["unseen"] == 0 and not any("symbols" in text for text in report["degraded"]), report["degraded"]
+P
+    done
+}

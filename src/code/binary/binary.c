@@ -15,6 +15,7 @@
 #include "binary/image.h"
 #include "binary/inflated.h"
 #include "binary/names.h"
+#include "binary/pclntab.h"
 #include "binary/ranges.h"
 #include "binary/relocations.h"
 #include "binary/symbols.h"
@@ -45,6 +46,7 @@ struct binary {
     char *path;
     struct util_strings made; /* names of functions that have none */
     struct intervals ranges;  /* by call frame information */
+    struct pclntab go;        /* of Go's runtime; no bytes: none */
     struct relocations relocations;
     bool ranges_loaded, relocations_loaded;
 };
@@ -116,6 +118,19 @@ static enum base_status load_symbols(struct binary *binary, bool *symbols, bool 
     return status == BASE_OK ? symbols_sort(&binary->symbols) : status;
 }
 
+/* Position-independent programs have it among the data that is relocated. */
+static void load_go(struct binary *binary)
+{
+    static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
+    GElf_Shdr header, text = {0};
+    for (size_t i = 0; i < BASE_COUNT(names) && !binary->go.bytes; i++) {
+        Elf_Scn *section = image_section(binary->main.elf, names[i], &header);
+        Elf_Data *data = section ? image_data(section, &header) : NULL;
+        if (data && image_section(binary->main.elf, ".text", &text))
+            pclntab_read(data->d_buf, data->d_size, text.sh_addr, &binary->go);
+    }
+}
+
 enum base_status binary_open(const char *path, const struct binary_options *options,
                              struct binary **binary)
 {
@@ -134,10 +149,11 @@ enum base_status binary_open(const char *path, const struct binary_options *opti
         binary_close(opened);
         return status;
     }
-    opened->detail = opened->dwarf ? BINARY_DETAIL_LINES
-                     : symbols     ? BINARY_DETAIL_SYMBOLS
-                     : exports     ? BINARY_DETAIL_EXPORTS
-                                   : BINARY_DETAIL_NONE;
+    load_go(opened);
+    opened->detail = opened->dwarf || opened->go.bytes ? BINARY_DETAIL_LINES
+                     : symbols                         ? BINARY_DETAIL_SYMBOLS
+                     : exports                         ? BINARY_DETAIL_EXPORTS
+                                                       : BINARY_DETAIL_NONE;
     const char *slash = strrchr(opened->path, '/');
     opened->base = slash ? slash + 1 : opened->path;
     *binary = opened;
@@ -462,6 +478,18 @@ static const char *name_of_range(struct binary *binary, uint64_t vaddr)
                : NULL;
 }
 
+/* Without debug information. */
+static bool frame_of_go(const struct binary *binary, uint64_t vaddr, struct binary_frame *frame)
+{
+    struct pclntab_place place;
+    if (!binary->go.bytes || !pclntab_find(&binary->go, vaddr, &place))
+        return false;
+    frame->function = frame->linkage = place.function;
+    frame->file = place.line ? place.file : NULL;
+    frame->line = place.line;
+    return true;
+}
+
 size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
                      size_t capacity)
 {
@@ -472,7 +500,8 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
     if (count)
         return count;
     struct binary_frame frame = {0};
-    refine_by_symbol(binary, vaddr, &frame);
+    if (!frame_of_go(binary, vaddr, &frame))
+        refine_by_symbol(binary, vaddr, &frame);
     frame.made = !frame.function;
     if (frame.made)
         frame.function = name_of_range(binary, vaddr);
