@@ -519,3 +519,16 @@ CREATE TABLE counted(kind INTEGER NOT NULL, frame INTEGER NOT NULL, waste_bytes 
 --   frame                 frame                       key
 --   waste_bytes           0 to 1e+30                  sum
 --   use_bytes             0 to 1e+30                  sum
+
+-- Since version 10. Merging: rows with equal keys become one.
+CREATE TABLE wait(position INTEGER PRIMARY KEY, function INTEGER NOT NULL, caller INTEGER, file INTEGER, holder INTEGER, cause INTEGER NOT NULL, line INTEGER NOT NULL, count INTEGER NOT NULL, lost_ns REAL NOT NULL, working_ns REAL NOT NULL);
+--   position              index of the row
+--   function              name                        key
+--   caller                name, or NULL               key
+--   file                  name, or NULL               key
+--   holder                name, or NULL               key
+--   cause                 name                        key
+--   line                  0 to 2^32-1                 key
+--   count                 0 to 2^50                   sum
+--   lost_ns               0 to 1e+30                  sum
+--   working_ns            0 to 1e+30                  sum

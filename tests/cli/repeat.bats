@@ -152,7 +152,7 @@ needs_engine()
     try 0 "$HEADROOM" run --rate 1000 --deep -- "$refill" 0.3
     [ "$(cat run.headroom.old)" = before ]
     [ "$(ls | tr '\n' ' ')" = 'all err out run.headroom run.headroom.old ' ]
-    grep -q '^headroom: counting all accesses' err
+    grep -q '^headroom: running the command once more to count all accesses' err
     grep -q '(exact: all were counted)' err
     "$HEADROOM" report --format json run.headroom >json
     python3 - json "$(grep -n @fill "$(dirname "$BATS_TEST_FILENAME")/../programs/silent_refill.c" | cut -d: -f1)" <<'P'
@@ -185,7 +185,7 @@ P
     needs_engine
     try 0 timeout 100 "$HEADROOM" run --deep --max-time 1 -- "$AGAIN" runs 400000 0
     [ "$(wc -l <runs)" -eq 1 ]
-    grep -q 'would take at least [0-9]* s, more than --max-time leaves' err
+    grep -q 'not run once more to count all accesses: that would take at least [0-9]* s' err
     field 'report["degraded"]' | grep -q 'more than --max-time leaves'
     [ "$(field 'report["run"]["time"]["samples"] > 0')" = True ]
     rm runs
@@ -200,4 +200,30 @@ P
     [ "$(wc -l <runs)" -eq 1 ]
     grep -q 'its standard input is a pipe' err
     no_leftovers
+}
+
+# With real-time priority threads run at the same time, whatever else runs; as it would have the exact run too, there is no time for that.
+@test "deep: threads with one lock wait for it, threads with a lock each do not" {
+    local interfere=$(dirname "$HEADROOM")/tests/programs/interfere
+    [ "$(nproc)" -ge 2 ] && chrt -f 1 true 2>/dev/null || skip "threads cannot be made to run at the same time"
+    for case in one own; do
+        try 0 chrt -f 1 "$HEADROOM" run --deep --max-time 6 -- "$interfere" $case 2000000
+        [ "$(grep -c 'er: ' out)" -eq 2 ] # what the first run prints, and nothing else
+        cp err $case.text
+        "$HEADROOM" report --format json run.headroom >$case.json
+        [ "$(ls run.headroom.* | grep -v old | wc -l)" -eq 0 ]
+    done
+    grep -q "^headroom: running the command once more to time executions of functions" one.text
+    grep -q '^Waiting  beyond the fastest execution' one.text
+    lacks '^Waiting' own.text
+    python3 - <<'P'
+import json
+one, own = (json.load(open(name + ".json"))["run"].get("waiting", []) for name in ("one", "own"))
+locks = [wait for wait in one if wait["cause"] == "lock"]
+assert 0.05 < sum(wait["share"] for wait in locks) < 1, one
+assert {wait["function"] for wait in locks} <= {"pthread_mutex_lock", "pthread_mutex_unlock"}, locks
+assert {wait["caller"] for wait in locks} <= {"critical", "work"}, locks
+assert all(wait["advice"]["id"] == "interference.lock" for wait in locks)
+assert not [wait for wait in own if wait["cause"] == "lock"], own
+P
 }

@@ -150,6 +150,8 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_times(profile) = (struct profile_time){0, 0, 1, 12500000};
     *profile_add_times(profile) = (struct profile_time){first, 0, 8, 100000000};
     *profile_add_times(profile) = (struct profile_time){first, 1, 1, 12500000};
+    *profile_add_waits(profile) = (struct profile_wait){
+        "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};

@@ -546,6 +546,20 @@ struct profile_counted {
         use_bytes; /* of stores that do nothing and those that do something; of loads too */
 };
 
+/*
+ * A function in which threads lost time waiting, timed in a run of its own and kept beside the samples (`headroom run
+ * --deep`). A thread's time is that of the clock on the wall in which it worked. Since version 10.
+ */
+struct profile_wait {
+    const char *function;      /* that waits; never NULL */
+    const char *caller, *file; /* own code that called it where most was lost; NULL: not known */
+    const char *holder;        /* own code that held the lock most of that time; NULL: not known */
+    const char *cause;         /* "lock", "condition", "imbalance", "io", "allocator"; never NULL */
+    uint32_t line;             /* of the caller; 0: not known */
+    uint64_t count;            /* executions */
+    double lost_ns, working_ns; /* beyond the fastest execution; of all threads together */
+};
+
 struct profile_run {
     const char *verb;                /* "run", "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built" */
@@ -617,7 +631,8 @@ struct profile_run {
     X(traits, trait)                                                                               \
     X(cpu_times, cpu_time)                                                                         \
     X(times, time)                                                                                 \
-    X(counted, counted)
+    X(counted, counted)                                                                            \
+    X(waits, wait)
 
 struct profile {
     struct profile_run run;

@@ -542,6 +542,20 @@ static const struct schema_column counted_columns[] = {
 };
 TABLE(counted, counted, "counted", 10, .order = SCHEMA_ASCENDING);
 
+static const struct schema_column waits_columns[] = {
+    {POSITION("position")},
+    {MEMBER(wait, function), NAME, KEY},
+    {MEMBER(wait, caller), NAME_OR_NULL, KEY},
+    {MEMBER(wait, file), NAME_OR_NULL, KEY},
+    {MEMBER(wait, holder), NAME_OR_NULL, KEY},
+    {MEMBER(wait, cause), NAME, KEY},
+    {MEMBER(wait, line), NUMBER32, KEY},
+    {MEMBER(wait, count), COUNT, SUM},
+    {MEMBER(wait, lost_ns), WEIGHT, SUM},
+    {MEMBER(wait, working_ns), WEIGHT, SUM},
+};
+TABLE(waits, wait, "wait", 10);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A command that is run once more with all of its accesses counted, and what that gives for the findings: the share of
- * waste at their lines, exact. How much time the lines take is still known by the samples only.
+ * A command that is run once more in other ways, and what that gives for the findings:
  *
- * Nothing is lost by it: the profile is replaced when the new one is whole, and what fails is one sentence, said and kept.
+ *   waits    of programs with several threads: executions of functions timed, as by `headroom interference`
+ *   counts   all accesses counted by the exact engine: the share of waste at the lines of findings
+ *
+ * Each is a step, which has a run of its own: the agent times executions or takes samples, not both at once, because a
+ * tick within a hook would be the hook's. How much CPU time lines take is known by the samples alone.
+ *
+ * Nothing is lost by a step: the profile is replaced when the new one is whole, and what fails is one sentence, said
+ * and kept.
  */
 #include "cli/sequel.h"
 
@@ -17,68 +23,146 @@
    that. */
 enum { SLOWER_LEAST = 10 };
 
+struct deep;
+
+struct step {
+    const char *aim;     /* "count all accesses" */
+    double slower_least; /* than the first run, whose time is... */
+    bool cpu;            /* ... CPU time; else that by the clock on the wall */
+    bool (*applies)(const struct profile *profile);
+    bool (*record)(struct deep *deep);
+    bool (*attach)(const struct profile *recorded, struct profile *profile); /* false: no memory */
+};
+
 struct deep {
     const struct recording *first;
     const struct sequel *sequel;
-    struct launch_result result; /* of the exact run */
+    const struct step *step;
+    struct launch_result result; /* of the step's run */
     char place[LAUNCH_PATH_BYTES + 8];
-    char sentence[LAUNCH_ERROR_BYTES + 128]; /* why there is nothing; "" */
+    char sentence[LAUNCH_ERROR_BYTES + 128]; /* why it gave nothing; "" */
     char error[LAUNCH_ERROR_BYTES];
 };
 
 /* ---- what is said meanwhile -------------------------------------------------------------------- */
 
-static const char step[] = "counting all accesses in a run of its own";
-
 /* On a terminal one line that goes away again. */
 static void say_step(const struct deep *deep, bool ended)
 {
-    const struct settings *settings = deep->first->settings;
-    if (settings->quiet)
+    if (deep->first->settings->quiet)
         return;
     if (!isatty(STDERR_FILENO)) {
         if (!ended)
-            say("%s", step);
+            say("running the command once more to %s", deep->step->aim);
         return;
     }
-    fprintf(stderr, ended ? "\r\033[K" : "headroom: %s ...", step);
+    fprintf(stderr, "\r\033[K");
+    if (!ended)
+        fprintf(stderr, "headroom: running the command once more to %s ...", deep->step->aim);
     fflush(stderr);
 }
 
-/* ---- the run -------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------------ */
 
-static enum launch_outcome record(struct exact_further *further)
+/* What precedes a run. Not LAUNCH_OK: error is set. */
+static enum launch_outcome begin(struct deep *deep, struct launch_request *program, char *error)
 {
-    struct deep *deep = further->context;
-    struct launch_request *program = &further->request->program;
     program->deadline_ns = sequel_deadline_ns(deep->sequel);
     if (!sequel_redirect(deep->sequel, program)) {
-        snprintf(further->error, LAUNCH_ERROR_BYTES, "standard input or output: %s",
-                 strerror(errno));
+        snprintf(error, LAUNCH_ERROR_BYTES, "standard input or output: %s", strerror(errno));
         return LAUNCH_FAILED;
     }
     launch_restore();
-    enum launch_outcome outcome = launch_exact(further->request, further->result, further->error);
+    return LAUNCH_OK;
+}
+
+static void end(struct deep *deep, struct launch_request *program,
+                const struct launch_result *result)
+{
     recording_note_signals();
     sequel_redirect_end(program);
-    deep->result = *further->result;
+    deep->result = *result;
+}
+
+static enum launch_outcome count(struct exact_further *further)
+{
+    struct launch_request *program = &further->request->program;
+    enum launch_outcome outcome = begin(further->context, program, further->error);
+    if (outcome != LAUNCH_OK)
+        return outcome;
+    outcome = launch_exact(further->request, further->result, further->error);
+    end(further->context, program, further->result);
     return outcome;
+}
+
+static bool record_counts(struct deep *deep)
+{
+    struct settings settings = *deep->first->settings;
+    settings.kinds = 0;
+    return exact_further(deep->first, &settings, "waste", EXACT_KINDS, count, deep, deep->place,
+                         deep->error);
+}
+
+static enum launch_outcome time_spans(struct spans_further *further)
+{
+    struct launch_request *program = &further->request->program;
+    enum launch_outcome outcome = begin(further->context, program, further->error);
+    if (outcome != LAUNCH_OK)
+        return outcome;
+    outcome = launch_spans(further->request, further->spans, further->result, further->error);
+    end(further->context, program, further->result);
+    return outcome;
+}
+
+static bool record_waits(struct deep *deep)
+{
+    return spans_further(deep->first, time_spans, deep, deep->place, deep->error);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+static bool has_threads(const struct profile *profile)
+{
+    return profile->run.threads > profile->run.processes;
+}
+
+static bool always(const struct profile *profile)
+{
+    (void)profile;
+    return true;
+}
+
+static const struct step steps[] = {
+    {"time executions of functions", 1, false, has_threads, record_waits, gain_attach_waits},
+    {"count all accesses", SLOWER_LEAST, true, always, record_counts, gain_attach},
+};
+
+static bool has_time(struct deep *deep)
+{
+    const struct launch_result *first = &deep->first->result;
+    double least_s = deep->step->slower_least * (deep->step->cpu ? first->cpu_s : first->wall_s);
+    if (!sequel_is_over(deep->sequel, least_s))
+        return true;
+    snprintf(deep->sentence, sizeof deep->sentence,
+             "the command was not run once more to %s: that would take at least %.0f s, more than "
+             "--max-time leaves",
+             deep->step->aim, least_s);
+    return false;
 }
 
 static bool ended_alike(const struct deep *deep)
 {
-    const struct launch_result *first = &deep->first->result, *exact = &deep->result;
-    return exact->exited && exact->exit_code == first->exit_code;
+    const struct launch_result *first = &deep->first->result, *further = &deep->result;
+    return further->exited && further->exit_code == first->exit_code;
 }
 
-/* A clause of the sentence. */
+/* A clause. */
 static const char *why_nothing(struct deep *deep, bool recorded)
 {
-    const struct launch_result *result = &deep->result;
     size_t length = strlen(deep->error);
-    if (result->interrupted)
+    if (deep->result.interrupted)
         return "it was interrupted";
-    if (result->timed_out)
+    if (deep->result.timed_out)
         return "its time was over (--max-time)";
     if (recorded)
         return "the program did not end as in the first run";
@@ -87,70 +171,67 @@ static const char *why_nothing(struct deep *deep, bool recorded)
     return deep->error;
 }
 
-/* The profile of the exact run is in deep->place. False: the sentence says why there is none that counts. */
-static bool record_exactly(struct deep *deep)
+/* The profile of the step's run is in deep->place. */
+static bool record(struct deep *deep)
 {
-    struct settings settings = *deep->first->settings;
-    settings.kinds = 0;
+    deep->result = (struct launch_result){0};
     say_step(deep, false);
-    bool recorded = exact_further(deep->first, &settings, "waste", EXACT_KINDS, record, deep,
-                                  deep->place, deep->error);
+    bool recorded = deep->step->record(deep);
     say_step(deep, true);
     if (recorded && !deep->result.timed_out && !deep->result.interrupted && ended_alike(deep))
         return true;
     snprintf(deep->sentence, sizeof deep->sentence,
-             "the run that was to count all accesses gave nothing: %s",
+             "running the command once more to %s gave nothing: %s", deep->step->aim,
              why_nothing(deep, recorded));
-    return false;
-}
-
-/* ---- all together --------------------------------------------------------------------------------- */
-
-static bool has_time(struct deep *deep)
-{
-    double least_s = SLOWER_LEAST * deep->first->result.cpu_s;
-    if (!sequel_is_over(deep->sequel, least_s))
-        return true;
-    snprintf(deep->sentence, sizeof deep->sentence,
-             "accesses were not counted in a run of its own: that would take at least %.0f s, more "
-             "than --max-time leaves",
-             least_s);
     return false;
 }
 
 static bool attach(struct deep *deep, struct profile *profile)
 {
-    struct profile *exact = NULL;
-    bool good = profile_read(deep->place, &exact, deep->error, sizeof deep->error) == BASE_OK;
-    if (good && !gain_attach(exact, profile)) {
+    struct profile *recorded = NULL;
+    bool good = profile_read(deep->place, &recorded, deep->error, sizeof deep->error) == BASE_OK;
+    if (good && !deep->step->attach(recorded, profile)) {
         strcpy(deep->error, "out of memory");
         good = false;
     }
     if (!good)
         snprintf(deep->sentence, sizeof deep->sentence,
-                 "the run that counted all accesses gave nothing: %s", deep->error);
-    /* What it needs is bounded by all that was read. */
-    profile->file_bytes += exact ? exact->file_bytes : 0;
-    profile_free(exact);
+                 "running the command once more to %s gave nothing: %s", deep->step->aim,
+                 deep->error);
+    /* What is written is bounded by all that was read. */
+    profile->file_bytes += recorded ? recorded->file_bytes : 0;
+    profile_free(recorded);
     return good;
+}
+
+/* ---- all together --------------------------------------------------------------------------------- */
+
+static void take_step(struct deep *deep)
+{
+    struct profile *profile = NULL;
+    if (profile_read(deep->first->written, &profile, deep->error, sizeof deep->error) != BASE_OK) {
+        say("%s", deep->error);
+        return;
+    }
+    if (deep->step->applies(profile)) {
+        bool good = has_time(deep) && record(deep) && attach(deep, profile);
+        if (!good) {
+            say("%s", deep->sentence);
+            sequel_degraded(profile, deep->sentence);
+        }
+        if (!sequel_replace(deep->first, profile, deep->error))
+            say("%s", deep->error);
+        unlink(deep->place);
+    }
+    profile_free(profile);
 }
 
 void deep_run(struct recording *recording)
 {
     struct deep deep = {.first = recording, .sequel = recording->sequel_state};
-    struct profile *profile = NULL;
-    snprintf(deep.place, sizeof deep.place, "%s.exact", recording->log_path);
-    if (profile_read(recording->written, &profile, deep.error, sizeof deep.error) != BASE_OK) {
-        say("%s", deep.error);
-        return;
+    snprintf(deep.place, sizeof deep.place, "%s.deep", recording->log_path);
+    for (size_t i = 0; i < BASE_COUNT(steps) && !recording_signalled(); i++) {
+        deep.step = &steps[i];
+        take_step(&deep);
     }
-    bool good = has_time(&deep) && record_exactly(&deep) && attach(&deep, profile);
-    if (!good) {
-        say("%s", deep.sentence);
-        sequel_degraded(profile, deep.sentence);
-    }
-    if (!sequel_replace(recording, profile, deep.error))
-        say("%s", deep.error);
-    unlink(deep.place);
-    profile_free(profile);
 }

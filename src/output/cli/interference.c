@@ -174,6 +174,50 @@ static int record(struct timed *timed)
     return code;
 }
 
+/* ---- beside another recording ------------------------------------------------------------------ */
+
+static const struct interference_settings own_defaults = {.patch = 1, .switches = 1};
+
+bool spans_further(const struct recording *first,
+                   enum launch_outcome (*record)(struct spans_further *further), void *context,
+                   const char *place, char *error)
+{
+    struct settings settings = *first->settings;
+    struct timed timed = {.recording = {.settings = &settings,
+                                        .verb = "interference",
+                                        .output = first->written,
+                                        .command = first->command,
+                                        .log = -1,
+                                        .region = -1}};
+    struct recording *recording = &timed.recording;
+    struct launch_request *program = &timed.request.program;
+    struct spans_further further = {&timed.request, &timed.spans, &recording->result,
+                                    recording->error, context};
+    memcpy(settings.own, &own_defaults, sizeof own_defaults);
+    fill_request(&timed);
+    strcpy(recording->path, first->path);
+    strcpy(program->config.agent_path, first->program->config.agent_path);
+    program->shell = first->program->shell;
+    bool good = launch_log_create(recording->output, recording->log_path, &recording->log,
+                                  recording->error) == LAUNCH_OK;
+    program->log = recording->log;
+    recording->config = &program->config;
+    good = good && record(&further) == LAUNCH_OK;
+    if (good) {
+        recording->spans = &timed.spans;
+        recording->region = timed.spans.region;
+        collect_degraded(&timed);
+        good = recording_import(recording, "live", place) == BASE_OK;
+    }
+    if (!good)
+        snprintf(error, LAUNCH_ERROR_BYTES, "%s", recording->error);
+    recording_close(recording, false);
+    launch_spans_free(&timed.spans);
+    return good;
+}
+
+/* ---- alone --------------------------------------------------------------------------------------- */
+
 static int interference_run(const struct settings *settings, int count, char **operands)
 {
     struct timed timed = {
@@ -200,8 +244,6 @@ static int interference_run(const struct settings *settings, int count, char **o
 
 /* ---- the command line --------------------------------------------------------------------------
  */
-
-static const struct interference_settings own_defaults = {.patch = 1, .switches = 1};
 
 static const struct option_spec interference_options[] = {
     OPTION_OUTPUT("interference"),

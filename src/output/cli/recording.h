@@ -127,4 +127,21 @@ bool exact_further(const struct recording *first, const struct settings *setting
                    enum launch_outcome (*record)(struct exact_further *further), void *context,
                    const char *place, char *error);
 
+/* ---- spans timed (interference.c) ------------------------------------------------------------- */
+
+/* As struct exact_further. */
+struct spans_further {
+    struct launch_spans_request *request;
+    struct launch_spans_result *spans;
+    struct launch_result *result;
+    char *error;
+    void *context;
+};
+
+/* As exact_further: once more with executions of functions timed, as `headroom interference` does by itself. `record`
+   calls launch_spans. */
+bool spans_further(const struct recording *first,
+                   enum launch_outcome (*record)(struct spans_further *further), void *context,
+                   const char *place, char *error);
+
 #endif

@@ -154,6 +154,15 @@ bool gain_attach(const struct profile *exact, struct profile *profile)
     return good;
 }
 
+bool gain_attach_waits(const struct profile *timed, struct profile *profile)
+{
+    profile->waits_count = 0;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->gain && (*at)->gain->waits && !(*at)->gain->waits(timed, profile))
+            return false;
+    return true;
+}
+
 /* ---- reading -------------------------------------------------------------------------------------- */
 
 /* The rows are few, and so are lines; most pairs of them differ in the line's number. */

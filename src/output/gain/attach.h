@@ -11,4 +11,7 @@
  */
 bool gain_attach(const struct profile *exact, struct profile *profile);
 
+/* Likewise, what a recording of `headroom interference` timed: profile->waits. */
+bool gain_attach_waits(const struct profile *timed, struct profile *profile);
+
 #endif

@@ -159,7 +159,8 @@ static bool collect(const struct work *work, struct source_cache *sources, struc
 {
     struct gain_list *list = work->list;
     for (const struct analysis *const *at = analyses; *at; at++)
-        if ((*at)->gain && !(*at)->gain->symptoms(work->places, &list->lines, sources, sink))
+        if ((*at)->gain && (*at)->gain->symptoms &&
+            !(*at)->gain->symptoms(work->places, &list->lines, sources, sink))
             return false;
     if (list->symptoms_count)
         qsort(list->symptoms, list->symptoms_count, sizeof *list->symptoms, compare_symptoms);

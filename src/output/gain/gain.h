@@ -128,7 +128,12 @@ struct analysis_gain {
        memory. */
     bool (*count)(const struct places *places, const struct gain_lines *lines, uint32_t kind,
                   struct gain_count *counts);
-    /* Adds the profile's symptoms, in any order. False: no memory. */
+    /* Of a recording of its own: what threads waited for goes into the other profile's `waits`, most first. NULL: it times
+       nothing. False: no memory. */
+    bool (*waits)(const struct profile *timed, struct profile *profile);
+    /* What is usually done about a wait of that cause; id NULL: nothing, or it is not the verb's. NULL: as waits. */
+    struct advice (*wait_advice)(const char *cause);
+    /* Adds the profile's symptoms, in any order. NULL: it has none. False: no memory. */
     bool (*symptoms)(const struct places *places, const struct gain_lines *lines,
                      struct source_cache *sources, struct gain_sink *sink);
 };

@@ -26,6 +26,14 @@ static const struct advice *usual(enum interference_cause cause)
     }
 }
 
+struct advice interference_usual(enum interference_cause cause)
+{
+    const struct advice *found = usual(cause);
+    struct advice advice = found ? *found : (struct advice){0};
+    advice.evidence = ADVICE_STRONG;
+    return advice;
+}
+
 struct advice interference_advice(const struct interference_figures *figures, uint32_t span)
 {
     const struct interference_score *score = &figures->result->spans[span];

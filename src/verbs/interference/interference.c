@@ -20,5 +20,6 @@ const struct analysis interference_analysis = {
     .json = interference_json,
     .compare = &interference_compare,
     .export = &interference_export,
+    .gain = &interference_gains,
     .view = &interference_view,
 };

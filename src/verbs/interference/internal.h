@@ -74,6 +74,9 @@ const char *interference_entry(uint32_t entry);
 /* What is usually done about its cause. id NULL: nothing can be said. */
 struct advice interference_advice(const struct interference_figures *figures, uint32_t span);
 
+/* The same, knowing no more than the cause. */
+struct advice interference_usual(enum interference_cause cause);
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* A histogram of durations, one character a bin of a logarithmic axis, with its scale below. */
@@ -89,6 +92,7 @@ extern const struct analysis_compare interference_compare;
 bool interference_json(struct json *json, const struct places *places,
                        const struct report_options *options);
 extern const struct analysis_export interference_export;
+extern const struct analysis_gain interference_gains;
 extern const struct analysis_view interference_view;
 
 #endif

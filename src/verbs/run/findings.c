@@ -146,6 +146,7 @@ bool run_print_findings(struct printer *printer)
         print_finding(printer, &list.items[i], i + 1, chains);
     print_link_clear(printer);
     print_rest(printer, &list, shown);
+    run_print_waits(printer);
     printer->next.too_few = list.strong == 0;
     if (is_short(printer->profile)) {
         print_hint(printer);

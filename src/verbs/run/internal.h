@@ -21,6 +21,10 @@ bool run_print_findings(struct printer *printer);
 bool run_findings_json(struct json *json, const struct places *places,
                        const struct report_options *options);
 
+/* What threads waited for, if that was timed. */
+void run_print_waits(struct printer *printer);
+void run_waits_json(struct json *json, const struct profile *profile);
+
 /* Was it recorded to find what to fix first? */
 bool run_is_own(const struct profile *profile);
 

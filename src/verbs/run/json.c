@@ -59,6 +59,8 @@ bool run_json(struct json *json, const struct places *places, const struct repor
     json_begin(json, "run", '{');
     time_member(json, places->profile, &time, options);
     bool good = run_findings_json(json, places, options);
+    if (good)
+        run_waits_json(json, places->profile);
     json_close(json, '}');
     time_free(&time);
     return good;

@@ -143,6 +143,8 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .counted = exact,
                                        .waste = share_at(line, counted),
                                        .advice = waste_advice(places, sources, kind, pair)};
+        if (exact && symptom.advice.id)
+            symptom.advice.evidence = ADVICE_EXACT;
         symptom.general = id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN;
         symptom.part = part_saved(pair, &symptom.advice);
         symptom.sure = is_sure(id, pair, &symptom.advice);
