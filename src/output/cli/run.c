@@ -38,7 +38,9 @@ static const struct option_spec run_options[] = {
      .help =
          "Run COMMAND once more under the exact engine (Valgrind), many times slower, and count "
          "all of its accesses: which share of those at each line do nothing is then not an "
-         "estimate. Input, output and exit status are as with --repeat; if that run fails or "
+         "estimate. If it has several threads, run it before that to time executions of "
+         "functions, as 'headroom interference' does: the report then lists what threads "
+         "waited for. Input, output and exit status are as with --repeat; if a run fails or "
          "takes too long, the findings are those of the samples."},
     OPTION_RATE,
     OPTION_FOLLOW,
