@@ -71,7 +71,7 @@ PROGRAMS = [
     Program("pugixml", "{p} {i}/large.xml", package="pugixml", program="pugixml", kernels=("document.cpp",), fixes=[
         Fix("pugixml-digits", "std::to_chars instead of snprintf", [("pugixml.cpp", "PUGI__SNPRINTF(buf, \"%.*g\", precision, value);")]),
     ]),
-    Program("tetgen", "{p} -NEF {i}/large.node", package="tetgen", program="tetgen", half=HELD_OUT, fixes=[
+    Program("tetgen", "{p} -QNEF {i}/large.node", package="tetgen", program="tetgen", half=HELD_OUT, fixes=[
         Fix("tetgen-optimized", "arithmetic compiled with -O2 instead of -O0", [("predicates.cxx", "")]),
     ]),
     Program("re2", "{p} {i}/log.txt", package="re2", program="re2", kernels=("match.cpp", "tables.cpp"), fixes=[
@@ -84,7 +84,7 @@ PROGRAMS = [
         Fix("lapack-kept", "an element kept in a local variable", [("dlasr.f", "A( I, J+1 ) = CTEMP*TEMP - STEMP*A( I, J )"),
                                                                  ("dlasr.f", "A( I, J ) = STEMP*TEMP + CTEMP*A( I, J )")]),
     ]),
-    Program("minisat", "{p} {i}/hard.cnf", package="minisat2", program="minisat", fixes=[
+    Program("minisat", "{p} -verb=0 {i}/hard.cnf", package="minisat2", program="minisat", fixes=[
         Fix("minisat-kept", "watches that stay in place are not stored", [("Solver.cc", "*j++ = *i++; continue; }")]),
     ]),
     Program("orders", "{p} 20000", package="cjson", program="orders", kernels=("orders.c",), fixes=[
