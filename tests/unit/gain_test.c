@@ -273,6 +273,28 @@ static void of_values_to_keep_the_load_goes(void **state)
     end(&made);
 }
 
+/* Values that are equal within the tolerance only are no work done twice. */
+static void what_is_about_equal_does_not_lead(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line10, HEAVY);
+    tick(profile, fixture->line11, HEAVY);
+    pair(profile, PROFILE_SILENT, fixture->line10, fixture->line10, 500, 0);
+    pair(profile, PROFILE_SILENT, fixture->line11, fixture->line11, 500, 0);
+    *profile_add_traits(profile) = (struct profile_trait){.kind = PROFILE_SILENT,
+                                                          .first = fixture->line10,
+                                                          .second = fixture->line10,
+                                                          .near_bytes = 500};
+    total(profile, PROFILE_SILENT);
+    make(fixture, &made);
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_float_equal((float)made.list.items[0].direct, 0.5, 0.002);
+    assert_float_equal((float)made.list.items[1].direct, 0.5 * GAIN_INHERENT, 0.002);
+    end(&made);
+}
+
 /* 1.5 % that is not sure: 0.75 % are expected. 4 %: 2 %. */
 static void little_is_slight(void **state)
 {
@@ -512,6 +534,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lower_ends_are_of_work_that_can_go, setup, teardown),
         cmocka_unit_test_setup_teardown(the_middle_ranks, setup, teardown),
         cmocka_unit_test_setup_teardown(of_values_to_keep_the_load_goes, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_about_equal_does_not_lead, setup, teardown),
         cmocka_unit_test_setup_teardown(little_is_slight, setup, teardown),
         cmocka_unit_test_setup_teardown(ceilings_are_around_the_access, setup, teardown),
         cmocka_unit_test_setup_teardown(ticks_behind_an_access_are_its, setup, teardown),

@@ -98,24 +98,24 @@ static bool is_sure(uint32_t kind, const struct waste_pair *pair, const struct a
     return pair->reach == PROFILE_REACH_SEARCH || strcmp(id, "load.compared") == 0;
 }
 
-/* Is the advice to keep a value? */
-static bool keeps_value(const struct advice *advice)
+static bool is_any(const struct advice *advice, const char *const *ids)
 {
-    static const char *const ids[] = {"load.iteration", "load.invariant", "load.previous",
-                                      "load.same-function", "load.nested"};
-    for (size_t i = 0; advice->id && i < BASE_COUNT(ids); i++)
-        if (strcmp(advice->id, ids[i]) == 0)
+    for (; advice->id && *ids; ids++)
+        if (strcmp(advice->id, *ids) == 0)
             return true;
     return false;
 }
 
-/* Of the time at a line, what could be saved: the ranking knows what next to never is. A value that is kept leaves the
-   line's other work to be done. */
+/* Of the time at a line, what could be saved: the ranking knows what next to never is, and what is about equal is no work done
+   twice. A value that is kept leaves the line's other work to be done. */
 static double part_saved(const struct waste_pair *pair, const struct advice *advice)
 {
-    if (waste_gain(pair) < 0.1 * pair->waste_bytes)
+    static const char *const near[] = {"load.near", "silent.near", NULL};
+    static const char *const kept[] = {"load.iteration",     "load.invariant", "load.previous",
+                                       "load.same-function", "load.nested",    NULL};
+    if (waste_gain(pair) < 0.1 * pair->waste_bytes || is_any(advice, near))
         return GAIN_INHERENT;
-    return keeps_value(advice) ? GAIN_ACCESS : 1;
+    return is_any(advice, kept) ? GAIN_ACCESS : 1;
 }
 
 static bool add_kind(const struct places *places, const struct gain_lines *lines,
