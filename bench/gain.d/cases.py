@@ -54,15 +54,18 @@ PROGRAMS = [
     Program("bzip2", "{p} -9 --stdout {i}/binary8", package="bzip2", program="bzip2", half=HELD_OUT, fixes=[
         Fix("bzip2-exchange", "elements exchanged with themselves are left", [("blocksort.c", "mswap(ptr[unLo], ptr[ltLo]);"),
                                                                             ("blocksort.c", "mswap(ptr[unHi], ptr[gtHi]);")]),
-    ]),
+    ], inherent=[("blocksort.c", "eclass[k] = j;", "needs another algorithm")]),
     Program("zopfli", "{p} -c {i}/binary05 {i}/binary05 {i}/binary05", package="zopfli", program="zopfli", fixes=[
         Fix("zopfli-resets", "tables that are read only where they were written are not reset",
             [("hash.c", "h->prev[i] = i;"), ("hash.c", "h->hashval[i] = -1;"), ("hash.c", "h->prev2[i] = i;"), ("hash.c", "h->hashval2[i] = -1;")]),
+        Fix("zopfli-kept", "an element of a table kept in a local variable",
+            [("hash.c", "if (h->head2[h->val2] != -1 && h->hashval2[h->head2[h->val2]] == h->val2) {"), ("hash.c", "h->prev2[hpos] = h->head2[h->val2];")]),
     ]),
     Program("jq", "{p} length {i}/records.json {i}/records.json {i}/records.json {i}/records.json", package="jq", program="jq", fixes=[
         Fix("jq-clear", "a line's buffer cleared as far as it was used", [("util.c", "memset(state->buf, 0, sizeof(state->buf));")]),
     ]),
     Program("jq-start", "sh -c 'for i in $(seq 100); do {p} -n 1; done'", package="jq", program="jq", half=HELD_OUT, fixes=[
+        Fix("jq-any", "references looked for until one is found, not counted", [("compile.c", "if (i != binder.first && i->bound_by == binder.first) {")]),
         Fix("jq-calls", "no calls of two functions for empty lists",
             [("compile.c", text) for text in ("nrefs += block_bind_subblock(binder, i->", "nrefs += block_count_refs(binder, i->", "for (inst* i = body.first;",
                                               "assert((opcode_describe(binder.first->op)->flags & bindflags) ==", "assert(binder.first->symbol);",
@@ -78,7 +81,7 @@ PROGRAMS = [
         Fix("re2-map", "a hash table instead of a tree of strings", [("match.cpp", "seen[group]++;")]),
         Fix("re2-pieces", "only those elements constructed that are used", [("re2.cc", "StringPiece stkvec[kVecSize];"),
                                                                           ("stringpiece.h", ": data_(NULL), size_(0) {}")]),
-    ]),
+    ], inherent=[("dfa.cc", "if (s->IsMatch()) {", "the step of the automaton")]),
     Program("lapack", "{p} 1600 1000", package="lapack", program="lapack", kernels=("dense.f90",), half=HELD_OUT, fixes=[
         Fix("lapack-columns", "four columns of a product at a time", [("dgemm.f", "C(I,J) = C(I,J) + TEMP*A(I,L)")]),
         Fix("lapack-kept", "an element kept in a local variable", [("dlasr.f", "A( I, J+1 ) = CTEMP*TEMP - STEMP*A( I, J )"),
