@@ -532,3 +532,58 @@ CREATE TABLE wait(position INTEGER PRIMARY KEY, function INTEGER NOT NULL, calle
 --   count                 0 to 2^50                   sum
 --   lost_ns               0 to 1e+30                  sum
 --   working_ns            0 to 1e+30                  sum
+-- Since version 10. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE shared_run(process INTEGER PRIMARY KEY, threads INTEGER NOT NULL, exhausted INTEGER NOT NULL, instructions INTEGER NOT NULL, true_transfers REAL NOT NULL, false_transfers REAL NOT NULL, unlisted REAL NOT NULL, evicted INTEGER NOT NULL, coarsened INTEGER NOT NULL, early INTEGER NOT NULL, merged INTEGER NOT NULL);
+--   process               id of a process             key
+--   threads               0 to 2^32-1
+--   exhausted             0 to 1
+--   instructions          0 to 2^50
+--   true_transfers        0 to 1e+30
+--   false_transfers       0 to 1e+30
+--   unlisted              0 to 1e+30
+--   evicted               0 to 2^50
+--   coarsened             0 to 2^50
+--   early                 0 to 2^50
+--   merged                0 to 2^50
+
+-- Since version 10. Merging: rows with equal keys become one.
+CREATE TABLE shared_line(id INTEGER PRIMARY KEY, object INTEGER NOT NULL, name INTEGER, context INTEGER NOT NULL, thread INTEGER NOT NULL, size INTEGER NOT NULL, offset INTEGER NOT NULL, address INTEGER NOT NULL, parts TEXT, true_transfers REAL NOT NULL, false_transfers REAL NOT NULL);
+--   id                    index of the row
+--   object                0 to 6                      key
+--   name                  name, or NULL               key
+--   context               context, or 0               key
+--   thread                0 to 2^32-1                 key
+--   size                  0 to 2^50                   key
+--   offset                64 bits                     key
+--   address               64 bits                     smallest
+--   parts                 text, or NULL               smallest
+--   true_transfers        0 to 1e+30                  sum
+--   false_transfers       0 to 1e+30                  sum
+
+-- Since version 10. Merging: rows with equal keys become one.
+CREATE TABLE shared_pair(line INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, first_kind INTEGER NOT NULL, second_kind INTEGER NOT NULL, is_true INTEGER NOT NULL, first_mask INTEGER NOT NULL, second_mask INTEGER NOT NULL, transfers REAL NOT NULL, PRIMARY KEY(line, first, second, first_kind, second_kind, is_true)) WITHOUT ROWID;
+--   line                  shared_line                 key
+--   first                 context, or 0               key
+--   second                context, or 0               key
+--   first_kind            0 to 3                      key
+--   second_kind           0 to 3                      key
+--   is_true               0 to 1                      key
+--   first_mask            64 bits                     follows from several columns
+--   second_mask           64 bits                     follows from several columns
+--   transfers             0 to 1e+30                  sum
+
+-- Since version 10. Merging: rows with equal keys become one.
+CREATE TABLE shared_user(line INTEGER NOT NULL, thread INTEGER NOT NULL, read_mask INTEGER NOT NULL, write_mask INTEGER NOT NULL, reads INTEGER NOT NULL, writes INTEGER NOT NULL, PRIMARY KEY(line, thread)) WITHOUT ROWID;
+--   line                  shared_line                 key
+--   thread                0 to 2^32-1                 key
+--   read_mask             64 bits                     follows from several columns
+--   write_mask            64 bits                     follows from several columns
+--   reads                 0 to 2^50                   sum
+--   writes                0 to 2^50                   sum
+
+-- Since version 10. Merging: rows with equal keys become one.
+CREATE TABLE shared_move(from_thread INTEGER NOT NULL, to_thread INTEGER NOT NULL, transfers REAL NOT NULL, PRIMARY KEY(from_thread, to_thread)) WITHOUT ROWID;
+--   from_thread           0 to 63                     key
+--   to_thread             0 to 63                     key
+--   transfers             0 to 1e+30                  sum

@@ -153,6 +153,24 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_waits(profile) = (struct profile_wait){
         "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};
+    *profile_add_shared_runs(profile) = (struct profile_shared_run){.process = 1,
+                                                                    .threads = 3,
+                                                                    .instructions = 10000,
+                                                                    .true_transfers = 10,
+                                                                    .false_transfers = 90,
+                                                                    .unlisted = 1};
+    *profile_add_shared_lines(profile) =
+        (struct profile_shared_line){.object = PROFILE_OBJECT_GLOBAL,
+                                     .name = profile_keep(profile, "counters"),
+                                     .offset = 64,
+                                     .address = 0x4040,
+                                     .parts = profile_keep(profile, "0 counters\n8 others\n"),
+                                     .true_transfers = 9,
+                                     .false_transfers = 90};
+    *profile_add_shared_pairs(profile) =
+        (struct profile_shared_pair){0, first, first, 2, 3, 0, 0xff, 0xff00, 90};
+    *profile_add_shared_users(profile) = (struct profile_shared_user){0, 1, 0xff, 0xff00, 7, 8};
+    *profile_add_shared_moves(profile) = (struct profile_shared_move){1, 2, 90};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

@@ -168,6 +168,11 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_PATH_STATE] = sizeof(struct wire_path_state),
     [WIRE_PATH_TOTALS] = sizeof(struct wire_path_totals),
     [WIRE_TICK] = sizeof(struct wire_tick),
+    [WIRE_SHARED_TOTALS] = sizeof(struct wire_shared_totals),
+    [WIRE_SHARED_LINE] = sizeof(struct wire_shared_line) + 8,
+    [WIRE_SHARED_PAIR] = sizeof(struct wire_shared_pair),
+    [WIRE_SHARED_USER] = sizeof(struct wire_shared_user),
+    [WIRE_SHARED_BETWEEN] = sizeof(struct wire_shared_between),
 };
 
 static bool strings_end(const struct wire_record *record)

@@ -279,6 +279,11 @@ enum wire_type {
     WIRE_PATH_STATE,
     WIRE_PATH_TOTALS /* exact: paths and their contexts */,
     WIRE_TICK /* live: where a thread was at a tick of its clock */,
+    WIRE_SHARED_TOTALS /* exact: cache lines that move between threads */,
+    WIRE_SHARED_LINE,
+    WIRE_SHARED_PAIR,
+    WIRE_SHARED_USER,
+    WIRE_SHARED_BETWEEN,
     WIRE_TYPES
 };
 
@@ -531,6 +536,61 @@ struct wire_path_totals {
     /* in code whose graph is not known */
     uint64_t elsewhere_instructions, elsewhere_loads, elsewhere_stores;
     uint64_t elsewhere_misses; /* misses outside of paths */
+};
+
+/* Transfers of cache lines between threads (transfer/transfer.h); lines follow the totals, pairs and users their line. */
+struct wire_shared_totals {
+    struct wire_record record;
+    uint32_t threads, exhausted; /* threads of the process; 1: memory ran out */
+    uint64_t instructions;       /* of all threads, from when there was a second one */
+    double true_transfers, false_transfers;
+    double unlisted; /* of lines that have no record */
+    uint64_t evicted, coarsened, early, merged;
+};
+
+struct wire_shared_line {
+    struct wire_record record;
+    uint32_t line, kind; /* ids are per process, from 1; kind: enum wire_object */
+    uint32_t node;       /* heap: where it was allocated, a leaf; else 0 */
+    uint32_t thread;     /* stack, thread-local: whose, from 0 */
+    uint64_t address;    /* of the line */
+    int64_t offset;      /* of the line in the object; negative: the object begins in it */
+    uint64_t size;       /* of the object; 0: not known */
+    double true_transfers, false_transfers;
+    char text
+        []; /* two, NUL-terminated: the object's name, what else is there: lines of OFFSET NAME */
+};
+enum wire_object {
+    WIRE_OBJECT_UNKNOWN,
+    WIRE_OBJECT_GLOBAL, /* name: the symbol */
+    WIRE_OBJECT_HEAP,
+    WIRE_OBJECT_STACK,
+    WIRE_OBJECT_THREAD, /* thread-local storage and what the C library keeps beside it */
+    WIRE_OBJECT_DATA,   /* a file's, without a symbol; name: the file's path */
+    WIRE_OBJECT_MAPPED, /* name: the file's path, or none */
+    WIRE_OBJECTS
+};
+
+struct wire_shared_pair {
+    struct wire_record record;
+    uint32_t line, is_true;
+    uint32_t first, second;           /* nodes; 0: several places, merged */
+    uint32_t first_kind, second_kind; /* 1: reads, 2: writes, 3: both at once */
+    double forward, backward;         /* transfers from first to second, and back */
+    uint64_t first_mask, second_mask; /* bytes of the line */
+};
+
+struct wire_shared_user { /* a thread's accesses to a line */
+    struct wire_record record;
+    uint32_t line, thread; /* threads from 0, in the order of their creation */
+    uint64_t read_mask, write_mask;
+    uint64_t reads, writes;
+};
+
+struct wire_shared_between {
+    struct wire_record record;
+    uint32_t from, to; /* threads; 63: that and all later ones */
+    double transfers;
 };
 
 uint32_t wire_checksum(const struct wire_record *record);

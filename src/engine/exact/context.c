@@ -19,6 +19,7 @@
 #include "exact/instrument.h"
 
 #include "exact/path.h"
+#include "exact/sharing.h"
 
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
@@ -573,6 +574,10 @@ void exact_run_thread(ThreadId tid, ULong blocks)
     running = thread_of(tid);
     if (tid != running_tid)
         exact_trace_thread(tid);
+    if (exact_transfer && tid != running_tid) {
+        exact_sharing_run_thread(tid);
+        exact_calls_run_thread(tid);
+    }
     running_tid = tid;
     strand = &running->strands[running->now];
     go(&running->place);
@@ -615,10 +620,16 @@ void exact_thread_begins(ThreadId tid)
         threads[tid]->known = False;
     if (tid == running_tid)
         running_tid = VG_INVALID_THREADID;
+    if (exact_transfer) {
+        exact_sharing_thread_begins(tid);
+        exact_calls_thread_begins(tid);
+    }
 }
 
 void exact_thread_ends(ThreadId tid)
 {
+    if (exact_transfer)
+        exact_sharing_thread_ends(tid);
     if (!threads[tid])
         return;
     threads[tid]->known = False;

@@ -13,6 +13,7 @@
  *   context.c     calling contexts; stacks of threads, signals, coroutines
  *   access.c      what the added code calls
  *   path.h        paths and their contexts: graphs.c, path.c, follow.c, path_output.c
+ *   sharing.h     lines that move between threads: sharing.c, calls.c, objects.c, sharing_output.c
  *   kernel.c      accesses of system calls, memory that comes and goes
  *   module.c      which file an instruction belongs to
  *   output.c      records
@@ -51,6 +52,7 @@ struct exact_options {
     UInt caches_count;
     const HChar *graphs;       /* folder with functions' graphs; NULL: paths are not followed */
     Bool contexts, call_sites; /* of paths */
+    Bool sharing;              /* lines that move between threads */
 };
 extern struct exact_options exact_options;
 

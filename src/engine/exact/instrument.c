@@ -13,6 +13,7 @@
 
 #include "exact/code.h"
 #include "exact/path.h"
+#include "exact/sharing.h"
 
 #include "isa/element.h"
 #include <libvex_guest_amd64.h>
@@ -150,6 +151,7 @@ struct found {
     UInt count;
     UShort numbers[ACCESSES_MAX]; /* NOT_AN_ACCESS: VEX's, not the program's */
     UInt happen;
+    Bool locked[ACCESSES_MAX]; /* load of a locked instruction: one access with the store */
 };
 enum { NOT_AN_ACCESS = ACCESSES_MAX };
 static struct found found;
@@ -177,7 +179,15 @@ static void note_access(Addr ip, UInt length, UInt ordinal, UInt bytes, Bool sto
     access->store = store;
     access->element = element_code(ip, length, bytes);
     found.ordinals[found.count] = ordinal;
+    found.locked[found.count] = False;
     found.numbers[found.happen++] = (UShort)found.count++;
+}
+
+/* The load before, of the same instruction. */
+static void note_locked(Addr ip)
+{
+    for (UInt i = found.count; i-- > 0 && found.accesses[i].ip == ip;)
+        found.locked[i] = !found.accesses[i].store;
 }
 
 static void note_nothing(void)
@@ -228,6 +238,8 @@ static void find_accesses(const IRSB *code)
             note_nothing();
         else if (effect.load)
             note_access(ip, length, ordinal++, effect.load, False);
+        if (statement->tag == Ist_CAS)
+            note_locked(ip);
         if (effect.store && invented)
             note_nothing();
         else if (effect.store)
@@ -253,6 +265,7 @@ struct builder {
     IRTemp base;  /* id of access 0, I64 */
     UInt next;    /* of found.numbers */
     UInt pending; /* accesses since exact_time was brought up to date */
+    Bool locked;  /* the store of a locked instruction follows */
     struct exact_follow follow;
 };
 
@@ -339,6 +352,23 @@ static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt
     CALL(builder->out, 3, exact_reuse, mkIRExprVec_3(address, id, constant(packed)), keeps);
 }
 
+static void add_sharing(struct builder *builder, IRExpr *address, UInt number, UInt kind,
+                        IRExpr *guard)
+{
+    IRSB *out = builder->out;
+    IRExpr *threaded = assign(
+        out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, load_word(out, &exact_threaded), constant(0)));
+    if (guard) {
+        IRExpr *happens = assign(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, guard));
+        IRExpr *counts = assign(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, threaded));
+        IRExpr *both = assign(out, Ity_I32, IRExpr_Binop(Iop_And32, happens, counts));
+        threaded = assign(out, Ity_I1, IRExpr_Unop(Iop_32to1, both));
+    }
+    ULong packed = (ULong)kind << 16 | found.accesses[number].bytes;
+    CALL(out, 3, exact_sharing_access,
+         mkIRExprVec_3(address, id_of(builder, number), constant(packed)), threaded);
+}
+
 /* The access has happened. before: I64 for a store of at most 8 bytes; else
  * exact_scratch holds it. */
 static void add_access(struct builder *builder, IRExpr *address, IRExpr *before, IRExpr *guard)
@@ -373,6 +403,9 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
     }
     if (exact_options.unit_shift >= 0)
         add_reuse(builder, address, id, bytes, guard);
+    if (exact_options.sharing && !found.locked[number] && !builder->locked)
+        add_sharing(builder, address, number, access->store ? TRANSFER_WRITE : TRANSFER_READ,
+                    guard);
     if (exact_options.trace)
         CALL(builder->out, 3, exact_trace_access, mkIRExprVec_3(address, id, constant(bytes)),
              guard);
@@ -433,7 +466,13 @@ static void add_cas(struct builder *builder, IRStmt *statement, const struct eff
             assign(out, Ity_I1, IRExpr_Binop(equal, IRExpr_RdTmp(cas->oldHi), cas->expdHi));
         success = assign(out, Ity_I1, IRExpr_Binop(Iop_And1, success, high));
     }
+    builder->locked = True;
+    UInt number = found.numbers[builder->next];
     add_access(builder, effect->address, NULL, success);
+    builder->locked = False;
+    /* The processor takes the line to write, whatever the comparison says. */
+    if (exact_options.sharing && number != NOT_AN_ACCESS)
+        add_sharing(builder, effect->address, number, TRANSFER_BOTH, NULL);
 }
 
 static void add_dirty(struct builder *builder, IRStmt *statement, const struct effect *effect)
@@ -482,6 +521,8 @@ static void end_block(struct builder *builder, Addr after)
     settle_time(builder);
     if (exact_options.graphs)
         exact_follow_end(&builder->follow, after);
+    if (exact_options.sharing && out->jumpkind == Ijk_Ret)
+        exact_calls_add_return(out);
     if (out->jumpkind != Ijk_Call && out->jumpkind != Ijk_Ret &&
         (out->jumpkind != Ijk_Boring || out->next->tag == Iex_Const))
         return;
@@ -504,6 +545,18 @@ static void end_block(struct builder *builder, Addr after)
     }
 }
 
+/* Whole blocks at a time: that is as near as intervals of accesses need it. */
+static void add_instructions(IRSB *out, const IRSB *code)
+{
+    UInt count = 0;
+    for (Int i = 0; i < code->stmts_used; i++)
+        count += code->stmts[i]->tag == Ist_IMark;
+    IRExpr *clock = load_word(out, &exact_clock);
+    IRExpr *now = assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, clock));
+    IRExpr *then = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, now, constant(count)));
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, clock, then));
+}
+
 IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLayout *layout,
                        const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,
                        IRType host_word)
@@ -522,6 +575,10 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
         builder.block = exact_block_for(start, found.accesses, found.count);
     if (!exact_options.graphs && found.count)
         begin_block(&builder);
+    if (exact_options.sharing) {
+        add_instructions(builder.out, code);
+        exact_calls_add_entry(builder.out, start);
+    }
     for (; i < code->stmts_used; i++) {
         IRStmt *statement = code->stmts[i];
         if (statement->tag == Ist_IMark) {

@@ -7,6 +7,7 @@
 #include "exact/instrument.h"
 
 #include "exact/path.h"
+#include "exact/sharing.h"
 
 #include <pub_tool_aspacemgr.h>
 #include <pub_tool_libcbase.h>
@@ -54,6 +55,8 @@ static void kernel_load(ThreadId tid, Addr address, SizeT bytes)
     if (exact_options.kinds)
         shadow_kernel_load(&exact_shadow, address, kernel_id(Vg_CoreSysCall, tid, LOAD), bytes,
                            (const uint8_t *)address);
+    if (exact_transfer)
+        exact_sharing_kernel(tid, address, bytes, kernel_id(Vg_CoreSysCall, tid, LOAD), False);
     if (exact_options.trace)
         exact_trace_kernel(address, kernel_id(Vg_CoreSysCall, tid, LOAD), bytes, False);
 }
@@ -148,6 +151,8 @@ static void after_write(CorePart part, ThreadId tid, Addr address, SizeT bytes)
     if (exact_options.kinds)
         shadow_kernel_store(&exact_shadow, address, kernel_id(part, tid, STORE), bytes,
                             memory_before(tid, address, bytes), (const uint8_t *)address);
+    if (exact_transfer)
+        exact_sharing_kernel(tid, address, bytes, kernel_id(part, tid, STORE), True);
     if (exact_options.trace)
         exact_trace_kernel(address, kernel_id(part, tid, STORE), bytes, True);
 }
@@ -161,6 +166,8 @@ static void gone(Addr address, SizeT bytes)
         shadow_forget(&exact_shadow, address, bytes);
     if (exact_distance)
         distance_forget(exact_distance, address, bytes);
+    if (exact_transfer)
+        exact_sharing_gone(address, bytes);
     if (exact_options.caches_count)
         cache_bank_forget(&exact_caches, address, bytes);
     exact_last_line = ~0ULL; /* no line's */
@@ -204,6 +211,8 @@ static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt cou
         refuse_our_memory(arguments);
     forget_before(tid);
     syscalls[tid] = number;
+    if (exact_transfer)
+        exact_sharing_before_syscall(tid, number, arguments);
     /* Valgrind starts anew in the program that is executed: what was counted is written now. If
        the call fails counting goes on from zero, and the records add up. */
     if (number == __NR_execve || number == __NR_execveat)
@@ -212,8 +221,10 @@ static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt cou
 
 static void after_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count, SysRes result)
 {
-    (void)number, (void)arguments, (void)count, (void)result;
+    (void)count;
     forget_before(tid);
+    if (exact_transfer)
+        exact_sharing_after_syscall(tid, number, arguments, result);
 }
 
 static void no_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count)

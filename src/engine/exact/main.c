@@ -3,6 +3,7 @@
 #include "exact/instrument.h"
 
 #include "exact/path.h"
+#include "exact/sharing.h"
 
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
@@ -65,6 +66,7 @@ static Bool take_option(const HChar *argument)
     } else if (VG_STR_CLO(argument, "--what-if-cache", text)) {
         add_cache(text);
     } else if (VG_STR_CLO(argument, "--graphs", exact_options.graphs)) {
+    } else if (VG_BOOL_CLO(argument, "--sharing", exact_options.sharing)) {
     } else if (VG_BOOL_CLO(argument, "--contexts", exact_options.contexts)) {
     } else if (VG_BOOL_CLO(argument, "--call-sites", exact_options.call_sites)) {
     } else {
@@ -118,6 +120,7 @@ static void go_blind(void)
     VG_(track_pre_thread_ll_exit)(NULL);
     VG_(track_pre_deliver_signal)(NULL);
     VG_(track_post_deliver_signal)(NULL);
+    exact_transfer = NULL;
     exact_kernel_end();
     VG_(umsg)("headroom: unobserved: %s\n", VG_(args_the_exename));
 }
@@ -135,6 +138,8 @@ static void after_options(void)
     if (exact_options.graphs)
         exact_path_init();
     exact_access_init();
+    if (exact_options.sharing)
+        exact_sharing_init();
     exact_trace_init();
     exact_output_init();
     beginning = False;
@@ -153,6 +158,8 @@ static void forked(ThreadId tid)
     if (blind)
         return;
     exact_trace_forked();
+    if (exact_transfer)
+        exact_sharing_forked();
     exact_output_forked();
 }
 
@@ -178,6 +185,7 @@ static void before_options(void)
     VG_(track_pre_deliver_signal)(exact_before_signal);
     VG_(track_post_deliver_signal)(exact_after_signal);
     exact_kernel_init();
+    exact_sharing_register();
 }
 
 VG_DETERMINE_INTERFACE_VERSION(before_options)

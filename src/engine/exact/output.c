@@ -7,6 +7,7 @@
 #include "exact/exact.h"
 
 #include "exact/path.h"
+#include "exact/sharing.h"
 
 #include <pub_tool_clientstate.h>
 #include <pub_tool_libcassert.h>
@@ -213,6 +214,13 @@ static UInt node_of(UInt id)
     return id_nodes[id];
 }
 
+/* The function itself, called in that context. */
+static UInt function_node(UInt context, Addr function)
+{
+    UInt parent_node = exact_context_node(context, context_nodes, put_node);
+    return put_node(parent_node, exact_module_of(function), WIRE_NODE_LEAF, function);
+}
+
 static Bool nodes_begin(void)
 {
     if (!context_nodes) {
@@ -390,6 +398,8 @@ static void reset_counts(void)
     exact_path_reset();
     cache_bank_reset_counts(&exact_caches);
     exact_kernel_loaded = exact_kernel_stored = 0;
+    if (exact_transfer)
+        transfer_reset(exact_transfer);
 }
 
 void exact_output(void)
@@ -410,6 +420,8 @@ void exact_output(void)
         put_pairs(&totals);
     if (exact_distance)
         put_reuse();
+    if (exact_transfer)
+        exact_sharing_output(&(struct exact_writer){record, commit, node_of, function_node});
     if (exact_options.graphs)
         exact_path_output(record, commit);
     else

@@ -8,6 +8,7 @@
 struct span {
     struct cell *interval;
     uint64_t start, end; /* end: behind the last access */
+    bool moves;          /* transfers to or from it were found */
 };
 
 /* Threads at work between two cuts, and the share of its accesses that each one makes there. */
@@ -16,6 +17,7 @@ struct piece {
     unsigned count;
     struct active {
         struct cell *interval;
+        struct span *span;
         double share; /* of the interval's accesses */
         uint64_t since;
     } active[LINE_INTERVALS];
@@ -52,7 +54,7 @@ static void take_spans(struct fold *fold, const struct cell *line, uint64_t unti
         uint64_t start = interval->u.interval.start, end = interval->u.interval.end + 1;
         if (start >= until)
             continue;
-        fold->spans[fold->count++] = (struct span){interval, start, end};
+        fold->spans[fold->count++] = (struct span){interval, start, end, false};
         fold->cuts[fold->cuts_count++] = start;
         fold->cuts[fold->cuts_count++] = end < until ? end : until;
         const struct accessor *accessor;
@@ -85,15 +87,15 @@ static void make_piece(struct fold *fold, struct piece *piece, uint64_t start, u
     piece->count = 0;
     piece->accesses = 0;
     for (unsigned i = 0; i < fold->count; i++) {
-        const struct span *span = &fold->spans[i];
+        struct span *span = &fold->spans[i];
         if (span->start >= end || span->end <= start)
             continue;
         double share = (double)(end - start) / (double)(span->end - span->start);
         const struct accessor *accessor;
         for (unsigned a = 0; (accessor = accessor_of(fold->transfer, span->interval, a)); a++)
             piece->accesses += share * accessor->count;
-        piece->active[piece->count++] =
-            (struct active){span->interval, share, span->start - span->interval->u.interval.after};
+        piece->active[piece->count++] = (struct active){
+            span->interval, span, share, span->start - span->interval->u.interval.after};
     }
 }
 
@@ -105,11 +107,14 @@ static void add_pair(struct fold *fold, const struct active *a, const struct act
 {
     const struct accessor *first, *second;
     for (unsigned i = 0; (first = accessor_of(fold->transfer, a->interval, i)); i++)
-        for (unsigned j = 0; (second = accessor_of(fold->transfer, b->interval, j)); j++)
-            if ((first->kind | second->kind) & TRANSFER_WRITE)
-                transfer_add(fold->transfer, result_of(fold), a->interval->thread, first,
-                             b->interval->thread, second,
-                             a->share * first->count * (b->share * second->count) * weight);
+        for (unsigned j = 0; (second = accessor_of(fold->transfer, b->interval, j)); j++) {
+            if (!((first->kind | second->kind) & TRANSFER_WRITE))
+                continue;
+            a->span->moves = b->span->moves = true;
+            transfer_add(fold->transfer, result_of(fold), a->interval->thread, first,
+                         b->interval->thread, second,
+                         a->share * first->count * (b->share * second->count) * weight);
+        }
 }
 
 static void add_within(struct fold *fold, const struct piece *piece)
@@ -145,6 +150,8 @@ static void add_users(struct fold *fold, uint64_t until)
 {
     for (unsigned i = 0; i < fold->count && fold->result; i++) {
         const struct span *span = &fold->spans[i];
+        if (!span->moves)
+            continue;
         double share = span->end <= until
                            ? 1
                            : (double)(until - span->start) / (double)(span->end - span->start);

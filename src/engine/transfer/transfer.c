@@ -122,8 +122,8 @@ static void keep_cells(struct transfer *transfer)
 
 /* ---- intervals of a line that become many -------------------------------------------------------- */
 
-static struct accessor *add_accessor(struct transfer *transfer, struct cell *interval,
-                                     const struct accessor *added);
+static void add_accessor(struct transfer *transfer, struct cell *interval,
+                         const struct accessor *added);
 
 /* Later in time, the same thread, no wait in between? */
 static bool follows(const struct cell *earlier, const struct cell *later, uint64_t gap)
@@ -240,13 +240,24 @@ static struct accessor *find_accessor(struct transfer *transfer, struct cell *in
     return NULL;
 }
 
+static bool has_kind(struct transfer *transfer, struct cell *interval, uint32_t kind)
+{
+    const struct accessor *accessor;
+    for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++)
+        if (accessor->kind == kind)
+            return true;
+    return false;
+}
+
 /* The place behind the last; NULL: there are as many as there may be, or no cell. */
-static struct accessor *next_accessor(struct transfer *transfer, struct cell *interval)
+static struct accessor *next_accessor(struct transfer *transfer, struct cell *interval,
+                                      uint32_t kind)
 {
     unsigned count = 0;
     while (count < ACCESSORS && accessor_of(transfer, interval, count))
         count++;
-    if (count == ACCESSORS)
+    if (count >= ACCESSORS - KINDS_KEPT &&
+        (count == ACCESSORS || has_kind(transfer, interval, kind)))
         return NULL;
     if (count < 2)
         return &interval->u.interval.accessors[count];
@@ -258,11 +269,14 @@ static struct accessor *next_accessor(struct transfer *transfer, struct cell *in
     return *link ? &transfer->cells[*link].u.more.accessors[count] : NULL;
 }
 
-/* One that is as good as `added` but for its place, or but for its bytes: whether a transfer is true matters most. */
+/*
+ * One that is as good as `added` but for its place. Else the lightest of its kind takes its bytes as well: whether
+ * transfers are true is then not known of these few. NULL: none is of that kind.
+ */
 static struct accessor *nearest_accessor(struct transfer *transfer, struct cell *interval,
                                          const struct accessor *added)
 {
-    struct accessor *accessor, *same_id = NULL, *any = NULL;
+    struct accessor *accessor, *lightest = NULL;
     for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++) {
         if (accessor->kind != added->kind)
             continue;
@@ -270,29 +284,30 @@ static struct accessor *nearest_accessor(struct transfer *transfer, struct cell 
             accessor->id = 0;
             return accessor;
         }
-        same_id = accessor->id == added->id ? accessor : same_id;
-        any = accessor;
+        if (!lightest || accessor->count < lightest->count)
+            lightest = accessor;
     }
-    if (!same_id && any)
-        any->id = 0;
-    accessor = same_id ? same_id : any ? any : &interval->u.interval.accessors[0];
-    accessor->mask |= added->mask;
-    accessor->kind |= added->kind;
-    return accessor;
+    if (!lightest)
+        return NULL;
+    lightest->id = lightest->id == added->id ? added->id : 0;
+    lightest->mask |= added->mask;
+    return lightest;
 }
 
-static struct accessor *add_accessor(struct transfer *transfer, struct cell *interval,
-                                     const struct accessor *added)
+static void add_accessor(struct transfer *transfer, struct cell *interval,
+                         const struct accessor *added)
 {
     struct accessor *accessor = find_accessor(transfer, interval, added);
-    uint32_t before = accessor ? accessor->count : 0;
-    if (!accessor && (accessor = next_accessor(transfer, interval)))
+    if (!accessor && (accessor = next_accessor(transfer, interval, added->kind))) {
         *accessor = *added;
-    else if (!accessor && (accessor = nearest_accessor(transfer, interval, added)))
-        before = accessor->count;
-    uint64_t sum = (uint64_t)before + added->count;
+        return;
+    }
+    if (!accessor && !(accessor = nearest_accessor(transfer, interval, added))) {
+        transfer->totals.exhausted = true;
+        return;
+    }
+    uint64_t sum = (uint64_t)accessor->count + added->count;
     accessor->count = sum < COUNT_MAX ? (uint32_t)sum : COUNT_MAX;
-    return accessor;
 }
 
 static uint32_t make_line(struct transfer *transfer, uint64_t number)

@@ -71,7 +71,7 @@ struct transfer_pair {
     uint64_t first_mask, second_mask; /* bytes of the line */
 };
 
-/* What a thread did on a line. */
+/* What a thread did on a line, in intervals in which that took part in transfers. */
 struct transfer_user {
     uint32_t thread, next; /* next: private */
     uint64_t read_mask, write_mask;

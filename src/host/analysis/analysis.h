@@ -35,6 +35,7 @@ struct analysis_log {
     bool exact;     /* written by the exact engine */
     bool spans;     /* spans are saved beside it */
     bool paths;     /* it holds path records */
+    bool sharing;   /* it holds records of shared lines */
     uint32_t kinds; /* enum wire_kind_bits, from its configuration */
 };
 

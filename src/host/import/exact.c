@@ -363,6 +363,11 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
     case WIRE_REUSE_TOTALS:
         return visit_reuse_totals(gather, frame->process, (const struct wire_reuse_totals *)record);
     case WIRE_WHAT_IF: return visit_what_if(gather, (const struct wire_what_if *)record);
+    case WIRE_SHARED_TOTALS:
+    case WIRE_SHARED_LINE:
+    case WIRE_SHARED_PAIR:
+    case WIRE_SHARED_USER:
+    case WIRE_SHARED_BETWEEN: return import_exact_sharing_visit(gather, frame->process, record);
     case WIRE_PATH_VERTEX:
     case WIRE_PATH_STATE:
     case WIRE_PATH_TOTALS: return import_exact_paths_visit(gather, frame->process, record);

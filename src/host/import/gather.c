@@ -71,7 +71,9 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
     static const unsigned exact =
         1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS | 1U << WIRE_REUSE_PAIR |
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
-        1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS;
+        1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS |
+        1U << WIRE_SHARED_TOTALS | 1U << WIRE_SHARED_LINE | 1U << WIRE_SHARED_PAIR |
+        1U << WIRE_SHARED_USER | 1U << WIRE_SHARED_BETWEEN;
     gather->nodes_count = 1;
     gather->exact = gather->log->config.source == 0 && !gather->spans;
     return import_log_visit(gather->log,
@@ -105,4 +107,5 @@ void import_gather_free(struct import_gather *gather)
     free(gather->parent_pids);
     free(gather->distances);
     import_ids_free(&gather->node_map);
+    import_ids_free(&gather->shared_map);
 }

@@ -221,6 +221,8 @@ struct import_gather {
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
     struct import_ids node_map;  /* the current thread's node ids to nodes, + 1; 0: unknown */
     const struct import_frame *current_frame;
+    struct import_ids shared_map; /* the current process's lines to profile->shared_lines, + 1 */
+    uint32_t shared_process;
     uint32_t current_thread; /* index of its thread */
     uint64_t corrupt;
     bool out_of_memory;
@@ -333,6 +335,15 @@ bool import_reuse_finish(struct import_gather *gather, const struct import_run *
 /* Adds a record of the exact engine up. False: no memory. */
 bool import_exact_visit(struct import_gather *gather, const struct import_frame *frame,
                         const struct wire_record *record);
+
+/* Lines that move between threads (exact_sharing.c). */
+bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
+                                const struct wire_record *record);
+/* Calls `visit` for each node that rows of sharing name, which may change it. */
+void import_sharing_nodes(struct profile *profile, void (*visit)(void *context, uint32_t *node),
+                          void *context);
+/* After import_name: equal rows become one, in the order of the profile's keys. */
+bool import_exact_sharing_finish(struct import_gather *gather);
 
 /* Puts the images in the order of time and finds the parents that the tool could not know. */
 bool import_exact_images(struct import_gather *gather);

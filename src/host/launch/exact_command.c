@@ -182,6 +182,8 @@ static void add_own(struct words *words, const struct launch_exact_request *requ
                        (unsigned long long)request->caches[i].bytes,
                        (unsigned)request->caches[i].ways);
     }
+    if (request->sharing)
+        add_format(words, "--sharing=yes");
     if (request->trace) {
         add_format(words, "--trace=%s", request->trace);
         add_format(words, "--trace-values=%s", request->trace_values ? "yes" : "no");

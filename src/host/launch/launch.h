@@ -243,6 +243,7 @@ struct launch_exact_request {
     bool trace_values;
     bool paths; /* follow paths; one of caches at most, of 64-byte lines */
     bool contexts, call_sites;
+    bool sharing; /* follow lines that move between threads */
     /* Paths: writes the graphs of a module's functions (wire/graphs.h) to the file `answer`; the path and
        the inode are what the engine saw, program.context is handed over. Called while the program runs. */
     void (*graphs)(void *context, const char *module, const char *answer);

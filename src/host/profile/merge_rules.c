@@ -64,6 +64,24 @@ void merge_fold_pair(const struct profile *profile, void *to, const void *from)
         a->kernel_traps += b->kernel_traps;
 }
 
+void merge_fold_shared_pair(const struct profile *profile, void *to, const void *from)
+{
+    (void)profile;
+    struct profile_shared_pair *a = to;
+    const struct profile_shared_pair *b = from;
+    a->first_mask |= b->first_mask;
+    a->second_mask |= b->second_mask;
+}
+
+void merge_fold_shared_user(const struct profile *profile, void *to, const void *from)
+{
+    (void)profile;
+    struct profile_shared_user *a = to;
+    const struct profile_shared_user *b = from;
+    a->read_mask |= b->read_mask;
+    a->write_mask |= b->write_mask;
+}
+
 /* Of parts without a recorded execution the smallest time is not known. */
 void merge_fold_part(const struct profile *profile, void *to, const void *from)
 {

@@ -583,6 +583,67 @@ struct profile_run {
     uint64_t handler_ns;      /* CPU time spent observing */
 };
 
+/*
+ * Cache lines that moved between threads: transfers expected in virtual time (engine/transfer), all processes together but for
+ * `shared_runs`. Since version 10.
+ */
+struct profile_shared_run {
+    uint32_t process;
+    uint32_t threads;
+    uint32_t exhausted;    /* 1: memory ran out, accesses are missing */
+    uint64_t instructions; /* of all threads, from when there was a second one */
+    double true_transfers, false_transfers;
+    double unlisted;                            /* of these, of lines that are no rows */
+    uint64_t evicted, coarsened, early, merged; /* struct transfer_totals */
+};
+
+enum profile_object {
+    PROFILE_OBJECT_UNKNOWN,
+    PROFILE_OBJECT_GLOBAL,
+    PROFILE_OBJECT_HEAP,
+    PROFILE_OBJECT_STACK,
+    PROFILE_OBJECT_THREAD, /* thread-local */
+    PROFILE_OBJECT_DATA,   /* a file's, without a symbol */
+    PROFILE_OBJECT_MAPPED,
+    PROFILE_OBJECTS
+};
+
+/* A line of an object; of objects that are alike, such as blocks of one size allocated in one place, all together. */
+struct profile_shared_line {
+    uint32_t object;  /* enum profile_object */
+    const char *name; /* of a symbol, else of a file; NULL: none */
+    uint32_t context; /* of a heap block: where it was allocated; else 0 */
+    uint32_t thread;  /* whose stack or thread-local memory; else 0 */
+    uint64_t size;    /* of the object; 0: not known */
+    uint64_t offset; /* of the line in the object, two's complement: it may begin inside the line */
+    uint64_t address;  /* in one run */
+    const char *parts; /* what else is on the line, lines of "BYTE NAME\n"; NULL: nothing known */
+    double true_transfers, false_transfers;
+};
+
+/* Transfers from one access to the next, in another thread. Kinds: 1 reads, 2 writes, 3 both at once; not both 1. */
+struct profile_shared_pair {
+    uint32_t line;          /* index in shared_lines */
+    uint32_t first, second; /* context ids; 0: several places, merged */
+    uint32_t first_kind, second_kind;
+    uint32_t is_true;                 /* 1: they have bytes in common */
+    uint64_t first_mask, second_mask; /* bytes of the line, bit 0 the first */
+    double transfers;
+};
+
+/* What a thread did to a line. */
+struct profile_shared_user {
+    uint32_t line, thread; /* threads from 0, in the order of creation */
+    uint64_t read_mask, write_mask;
+    uint64_t reads, writes; /* accesses */
+};
+
+/* Transfers between threads; thread 63: that and all later ones. */
+struct profile_shared_move {
+    uint32_t from_thread, to_thread;
+    double transfers;
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -632,7 +693,12 @@ struct profile_run {
     X(cpu_times, cpu_time)                                                                         \
     X(times, time)                                                                                 \
     X(counted, counted)                                                                            \
-    X(waits, wait)
+    X(waits, wait)                                                                                 \
+    X(shared_runs, shared_run)                                                                     \
+    X(shared_lines, shared_line)                                                                   \
+    X(shared_pairs, shared_pair)                                                                   \
+    X(shared_users, shared_user)                                                                   \
+    X(shared_moves, shared_move)
 
 struct profile {
     struct profile_run run;

@@ -556,6 +556,62 @@ static const struct schema_column waits_columns[] = {
 };
 TABLE(waits, wait, "wait", 10);
 
+static const struct schema_column shared_runs_columns[] = {
+    {MEMBER(shared_run, process), PROCESS, KEY},  {MEMBER(shared_run, threads), NUMBER32},
+    {MEMBER(shared_run, exhausted), BELOW(2)},    {MEMBER(shared_run, instructions), COUNT},
+    {MEMBER(shared_run, true_transfers), WEIGHT}, {MEMBER(shared_run, false_transfers), WEIGHT},
+    {MEMBER(shared_run, unlisted), WEIGHT},       {MEMBER(shared_run, evicted), COUNT},
+    {MEMBER(shared_run, coarsened), COUNT},       {MEMBER(shared_run, early), COUNT},
+    {MEMBER(shared_run, merged), COUNT},
+};
+TABLE(shared_runs, shared_run, "shared_run", 10, .merging = SCHEMA_APART,
+      .order = SCHEMA_ASCENDING);
+
+static const struct schema_column shared_lines_columns[] = {
+    {POSITION("id")},
+    {MEMBER(shared_line, object), BELOW(PROFILE_OBJECTS), KEY},
+    {MEMBER(shared_line, name), NAME_OR_NULL, KEY},
+    {MEMBER(shared_line, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(shared_line, thread), NUMBER32, KEY},
+    {MEMBER(shared_line, size), COUNT, KEY},
+    {MEMBER(shared_line, offset), ADDRESS, KEY},
+    {MEMBER(shared_line, address), ADDRESS, SMALLER},
+    {MEMBER(shared_line, parts), TEXT_OR_NULL, SMALLER},
+    {MEMBER(shared_line, true_transfers), WEIGHT, SUM},
+    {MEMBER(shared_line, false_transfers), WEIGHT, SUM},
+};
+TABLE(shared_lines, shared_line, "shared_line", 10);
+
+static const struct schema_column shared_pairs_columns[] = {
+    {MEMBER(shared_pair, line), ID(shared_lines), KEY},
+    {MEMBER(shared_pair, first), ID_OR_NONE(contexts), KEY},
+    {MEMBER(shared_pair, second), ID_OR_NONE(contexts), KEY},
+    {MEMBER(shared_pair, first_kind), BELOW(4), KEY},
+    {MEMBER(shared_pair, second_kind), BELOW(4), KEY},
+    {MEMBER(shared_pair, is_true), BELOW(2), KEY},
+    {MEMBER(shared_pair, first_mask), ADDRESS, FOLDED},
+    {MEMBER(shared_pair, second_mask), ADDRESS, FOLDED},
+    {MEMBER(shared_pair, transfers), WEIGHT, SUM},
+};
+TABLE(shared_pairs, shared_pair, "shared_pair", 10, .fold = merge_fold_shared_pair);
+
+static const struct schema_column shared_users_columns[] = {
+    {MEMBER(shared_user, line), ID(shared_lines), KEY},
+    {MEMBER(shared_user, thread), NUMBER32, KEY},
+    {MEMBER(shared_user, read_mask), ADDRESS, FOLDED},
+    {MEMBER(shared_user, write_mask), ADDRESS, FOLDED},
+    {MEMBER(shared_user, reads), COUNT, SUM},
+    {MEMBER(shared_user, writes), COUNT, SUM},
+};
+TABLE(shared_users, shared_user, "shared_user", 10, .fold = merge_fold_shared_user);
+
+static const struct schema_column shared_moves_columns[] = {
+    {MEMBER(shared_move, from_thread), BELOW(64), KEY},
+    {MEMBER(shared_move, to_thread), BELOW(64), KEY},
+    {MEMBER(shared_move, transfers), WEIGHT, SUM},
+};
+TABLE(shared_moves, shared_move, "shared_move", 10);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -84,6 +84,7 @@ static void fill_request(struct exact *exact, enum exact_subject subject)
         .trace = settings->trace,
         .trace_values = true,
         .paths = subject == EXACT_PATHS,
+        .sharing = subject == EXACT_SHARING,
         .contexts = !settings->no_contexts,
         .call_sites = settings->call_sites,
         .graphs = write_graphs,

@@ -104,7 +104,7 @@ bool live_conclude(struct recording *recording);
 /* ---- the exact engine (exact.c) ---------------------------------------------------------- */
 
 /* What the engine follows. */
-enum exact_subject { EXACT_KINDS /* settings->kinds */, EXACT_REUSE, EXACT_PATHS };
+enum exact_subject { EXACT_KINDS /* settings->kinds */, EXACT_REUSE, EXACT_PATHS, EXACT_SHARING };
 
 /* A whole recording under the exact engine. Returns the exit code. */
 int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,

@@ -7,7 +7,7 @@
 
 static bool was_left(const struct analysis_log *log)
 {
-    bool alone = log->exact ? log->kinds == 0 : log->kinds == WIRE_REUSES;
+    bool alone = log->exact ? log->kinds == 0 && !log->sharing : log->kinds == WIRE_REUSES;
     return alone && !log->spans && !log->paths;
 }
 

@@ -5,10 +5,17 @@
 #include "paths/paths.h"
 #include "reuse/reuse.h"
 #include "run/run.h"
+#include "sharing/sharing.h"
 #include "waste/waste.h"
 
 #include <stddef.h>
 
 const struct analysis *const analyses[] = {
-    &waste_analysis, &reuse_analysis, &paths_analysis, &interference_analysis, &run_analysis, NULL,
+    &waste_analysis,
+    &reuse_analysis,
+    &paths_analysis,
+    &interference_analysis,
+    &sharing_analysis,
+    &run_analysis,
+    NULL,
 };

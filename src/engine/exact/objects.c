@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What lies at an address: blocks of the heap, by where they were allocated and how large they are; symbols of data; stacks
+ * and thread-local memory; mappings. Equal ones have one number.
+ */
+#include "exact/sharing.h"
+
+#include <pub_tool_aspacemgr.h>
+#include <pub_tool_debuginfo.h>
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_mallocfree.h>
+#include <pub_tool_oset.h>
+#include <pub_tool_vki.h>
+
+/* ---- numbers ----------------------------------------------------------------------------------- */
+
+enum { OBJECTS_MAX = 1 << 20, BUCKETS = 1 << 16 };
+
+static struct numbered {
+    struct exact_object object;
+    UInt next;
+} * objects; /* [0]: not known */
+static UInt *buckets, objects_count = 1;
+
+const struct exact_object *exact_object_number(UInt number)
+{
+    return &objects[number].object;
+}
+
+static Bool equal(const struct exact_object *a, const struct exact_object *b)
+{
+    return a->kind == b->kind && a->thread == b->thread && a->context == b->context &&
+           a->function == b->function && a->size == b->size &&
+           (a->name == b->name || (a->name && b->name && VG_(strcmp)(a->name, b->name) == 0));
+}
+
+/* Names are copied. 0: there are too many. */
+static UInt number_of(const struct exact_object *object)
+{
+    ULong hash = base_mix64(object->size ^ (ULong)object->context << 32 ^ object->kind);
+    hash = base_mix64(hash ^ object->function ^ object->thread);
+    if (object->name)
+        hash = base_hash_bytes(object->name, VG_(strlen)(object->name), hash);
+    UInt *bucket = &buckets[hash % BUCKETS];
+    for (UInt at = *bucket; at; at = objects[at].next)
+        if (equal(&objects[at].object, object))
+            return at;
+    if (objects_count == OBJECTS_MAX)
+        return 0;
+    struct numbered *made = &objects[objects_count];
+    made->object = *object;
+    made->object.name = object->name ? VG_(strdup)("headroom.object", object->name) : NULL;
+    made->next = *bucket;
+    *bucket = objects_count;
+    return objects_count++;
+}
+
+/* ---- the heap ---------------------------------------------------------------------------------- */
+
+struct block {
+    Addr start;
+    SizeT bytes;
+    UInt context;
+    Addr function;
+};
+static OSet *blocks;
+
+/* Blocks do not overlap: an address is in one, before it or behind it. */
+static Word compare(const void *key, const void *element)
+{
+    Addr address = *(const Addr *)key;
+    const struct block *block = element;
+    if (address < block->start)
+        return -1;
+    return address >= block->start + block->bytes ? 1 : 0;
+}
+
+static void forget(struct block *block)
+{
+    transfer_forget(exact_transfer, block->start, block->bytes);
+    VG_(OSetGen_Remove)(blocks, &block->start);
+    VG_(OSetGen_FreeNode)(blocks, block);
+}
+
+/* What was there before was freed in a way that was not seen. */
+static void clear(Addr start, SizeT bytes)
+{
+    for (struct block *old;;) {
+        VG_(OSetGen_ResetIterAt)(blocks, &start);
+        old = VG_(OSetGen_Next)(blocks);
+        if (!old || old->start >= start + bytes)
+            return;
+        forget(old);
+    }
+}
+
+void exact_objects_add(Addr start, SizeT bytes, UInt context, Addr function)
+{
+    bytes = bytes ? bytes : 1;
+    clear(start, bytes);
+    transfer_forget(exact_transfer, start, bytes);
+    struct block *block = VG_(OSetGen_AllocNode)(blocks, sizeof *block);
+    *block = (struct block){start, bytes, context, function};
+    VG_(OSetGen_Insert)(blocks, block);
+}
+
+void exact_objects_remove(Addr start)
+{
+    struct block *block = VG_(OSetGen_Lookup)(blocks, &start);
+    if (block && block->start == start)
+        forget(block);
+}
+
+/* ---- addresses --------------------------------------------------------------------------------- */
+
+static Bool is_block(Addr address, struct exact_object *object, Long *offset)
+{
+    const struct block *block = VG_(OSetGen_Lookup)(blocks, &address);
+    if (!block)
+        return False;
+    *object = (struct exact_object){.kind = WIRE_OBJECT_HEAP,
+                                    .context = block->context,
+                                    .function = block->function,
+                                    .size = block->bytes};
+    *offset = (Long)(address - block->start);
+    return True;
+}
+
+static Bool is_stack(Addr address, struct exact_object *object, Long *offset)
+{
+    UInt thread;
+    ULong below;
+    Bool local;
+    if (!exact_sharing_stack_of(address, &thread, &below, &local))
+        return False;
+    *object = (struct exact_object){.kind = local ? WIRE_OBJECT_THREAD : WIRE_OBJECT_STACK,
+                                    .thread = thread};
+    *offset = -(Long)below;
+    return True;
+}
+
+static Bool is_data(Addr address, struct exact_object *object, Long *offset)
+{
+    const HChar *name = NULL;
+    PtrdiffT within = 0;
+    if (VG_(get_datasym_and_offset)(VG_(current_DiEpoch)(), address, &name, &within) && name) {
+        *object = (struct exact_object){.kind = WIRE_OBJECT_GLOBAL, .name = name};
+        *offset = within;
+        return True;
+    }
+    VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
+    if (kind != Vg_SectData && kind != Vg_SectBSS)
+        return False;
+    *object = (struct exact_object){.kind = WIRE_OBJECT_DATA, .name = name};
+    *offset = (Long)address;
+    return True;
+}
+
+Bool exact_objects_is_data(Addr address)
+{
+    enum { LATELY_SLOTS = 1 << 10 };
+    static struct {
+        Addr line;
+        Bool data;
+    } asked[LATELY_SLOTS];
+    Addr line = address >> TRANSFER_LINE_SHIFT;
+    UInt slot = (UInt)(base_mix64(line) % LATELY_SLOTS);
+    if (asked[slot].line != line) {
+        const HChar *name;
+        VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
+        asked[slot].line = line;
+        asked[slot].data = kind == Vg_SectData || kind == Vg_SectBSS;
+    }
+    return asked[slot].data;
+}
+
+static void mapping(Addr address, struct exact_object *object, Long *offset)
+{
+    const NSegment *segment = VG_(am_find_nsegment)(address);
+    *object = (struct exact_object){.kind = segment ? WIRE_OBJECT_MAPPED : WIRE_OBJECT_UNKNOWN};
+    if (segment && segment->kind == SkFileC)
+        object->name = VG_(am_get_filename)(segment);
+    *offset = (Long)address;
+}
+
+/* offset: of the address in the object; of memory without one the address. */
+static UInt look_up(Addr address, Long *offset)
+{
+    struct exact_object object;
+    if (!is_block(address, &object, offset) && !is_stack(address, &object, offset) &&
+        !is_data(address, &object, offset))
+        mapping(address, &object, offset);
+    return number_of(&object);
+}
+
+struct transfer_object exact_objects_identify(void *unused, uint64_t address, uint64_t mask)
+{
+    (void)unused;
+    UInt low = (UInt)__builtin_ctzll(mask), high = 63 - (UInt)__builtin_clzll(mask);
+    Long offset, other_offset;
+    UInt number = look_up(address + low, &offset);
+    UInt other = look_up(address + high, &other_offset);
+    if (number && other != number)
+        objects[number].object.neighbour = other;
+    return (struct transfer_object){number, offset - (Long)low};
+}
+
+void exact_objects_init(void)
+{
+    objects = exact_reserve(OBJECTS_MAX * sizeof *objects);
+    buckets = exact_reserve(BUCKETS * sizeof *buckets);
+    if (!objects || !buckets)
+        exact_fail("the address space for objects was refused");
+    blocks = VG_(OSetGen_Create_With_Pool)(0, compare, VG_(malloc), "headroom.blocks", VG_(free),
+                                           1024, sizeof(struct block));
+}

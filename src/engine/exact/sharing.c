@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Threads' virtual times, and who waits for whom. A thread's time is the instructions that it has executed; it joins another's
+ * where it waits for that one: creation, join, barriers, futexes, and words that it reads again and again until another
+ * thread writes them. Which thread Valgrind runs first does not matter then (transfer/transfer.h).
+ */
+#include "exact/sharing.h"
+
+#include <libvex_guest_amd64.h>
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_machine.h>
+#include <pub_tool_mallocfree.h>
+#include <pub_tool_threadstate.h>
+#include <pub_tool_vki.h>
+#include <pub_tool_vkiscnums.h>
+
+struct transfer *exact_transfer;
+ULong exact_threaded;
+
+enum {
+    CELLS_MAX = 1 << 22, /* 256 MiB of intervals */
+    LINES_MAX = 1 << 14,
+    PAIRS_MAX = 1 << 16,
+};
+
+/* How far thread-local memory and what the C library keeps there reach around the thread pointer. */
+enum { LOCAL_BEFORE = 1 << 14, LOCAL_BEHIND = 1 << 12 };
+
+struct thread {
+    struct transfer_clock clock;
+    UInt number; /* from 0, in the order of creation */
+    Bool alive;
+    ULong jumped;   /* of the clock: not executed */
+    Addr pointer;   /* of thread-local memory, which names the thread; 0: not known yet */
+    Addr low, high; /* its stack; thread-local memory begins where a stack does, or elsewhere */
+    Addr spun;      /* the word that it reads again and again */
+    UInt spins, spun_id;
+    ULong spun_since;
+};
+
+static struct thread *threads; /* VG_N_THREADS */
+static struct thread nobody;   /* before the first thread runs */
+static struct thread *running = &nobody;
+struct transfer_clock *exact_clock = &nobody.clock;
+static UInt threads_count;
+static ULong instructions_ended; /* by threads that have ended */
+
+static struct thread *thread_of(ThreadId tid)
+{
+    struct thread *thread = &threads[tid];
+    if (!thread->alive) { /* the first one; others are announced */
+        *thread = (struct thread){.alive = True, .number = threads_count++};
+    }
+    return thread;
+}
+
+static void join(struct thread *thread, ULong then)
+{
+    ULong before = thread->clock.now;
+    transfer_join(&thread->clock, then);
+    thread->jumped += thread->clock.now - before;
+}
+
+/* ---- times by address: futex words, barriers ----------------------------------------------------- */
+
+/* The latest time at which something happened to a word; those that collide share it. */
+enum { WORDS = 1 << 12 };
+static struct {
+    Addr word;
+    ULong time;
+} woken[WORDS], arrived[WORDS];
+
+static UInt word_slot(Addr word)
+{
+    return (UInt)(base_mix64(word) & (WORDS - 1));
+}
+
+void exact_sharing_arrive(Addr barrier)
+{
+    UInt slot = word_slot(barrier);
+    if (arrived[slot].word != barrier)
+        arrived[slot].time = 0;
+    arrived[slot].word = barrier;
+    if (running->clock.now > arrived[slot].time)
+        arrived[slot].time = running->clock.now;
+}
+
+void exact_sharing_pass(Addr barrier)
+{
+    UInt slot = word_slot(barrier);
+    if (arrived[slot].word == barrier)
+        join(running, arrived[slot].time);
+}
+
+/* ---- words that are waited for by reading them ------------------------------------------------- */
+
+enum { SPINS = 64, SPUN = 64 };
+static struct {
+    Addr word;
+    ULong time; /* of the last write; 0: none since it is watched */
+    struct thread *writer;
+} spun[SPUN];
+
+static void watch_spun(struct thread *thread)
+{
+    UInt slot = (UInt)(base_mix64(thread->spun) % SPUN);
+    if (spun[slot].word == thread->spun)
+        return;
+    spun[slot].word = thread->spun;
+    spun[slot].time = 0;
+    spun[slot].writer = NULL;
+}
+
+/* It does something else: the wait is over. The instructions of waiting count for nothing. */
+static void end_spin(struct thread *thread)
+{
+    UInt slot = (UInt)(base_mix64(thread->spun) % SPUN);
+    if (spun[slot].word == thread->spun && spun[slot].time && spun[slot].writer != thread &&
+        spun[slot].time >= thread->spun_since) {
+        thread->clock.now = thread->spun_since;
+        join(thread, spun[slot].time);
+    }
+    thread->spins = 0;
+}
+
+static inline void note_load(struct thread *thread, Addr address, UInt id)
+{
+    if (address == thread->spun && id == thread->spun_id) {
+        if (++thread->spins == SPINS)
+            watch_spun(thread);
+        return;
+    }
+    if (UNLIKELY(thread->spins >= SPINS))
+        end_spin(thread);
+    thread->spins = 0;
+    thread->spun = address;
+    thread->spun_id = id;
+    thread->spun_since = thread->clock.now;
+}
+
+static inline void note_store(struct thread *thread, Addr address)
+{
+    UInt slot = (UInt)(base_mix64(address) % SPUN);
+    if (LIKELY(spun[slot].word != address) || spun[slot].writer == thread)
+        return;
+    spun[slot].time = thread->clock.now;
+    spun[slot].writer = thread;
+    join(thread, 0);
+}
+
+/* ---- accesses -------------------------------------------------------------------------------- */
+
+VG_REGPARM(3) void exact_sharing_access(Addr address, ULong id, ULong packed)
+{
+    struct thread *thread = running;
+    UInt kind = (UInt)(packed >> 16);
+    /* What allocators do to free memory is ordered by locks that nobody waits for here: another order of threads would
+       give each other memory. Their variables are shared like any. */
+    if (UNLIKELY(exact_allocates) && !exact_objects_is_data(address))
+        return;
+    if (kind == TRANSFER_READ)
+        note_load(thread, address, (UInt)id);
+    else if (UNLIKELY(thread->spins >= SPINS))
+        end_spin(thread);
+    transfer_access(exact_transfer, thread->number, &thread->clock, address, packed & 0xffff,
+                    (UInt)id, (enum transfer_kind)kind);
+    if (kind & TRANSFER_WRITE)
+        note_store(thread, address);
+}
+
+void exact_sharing_kernel(ThreadId tid, Addr address, SizeT bytes, UInt id, Bool store)
+{
+    enum { MOST = 1 << 20 };
+    if (!exact_threaded || !bytes)
+        return;
+    struct thread *thread = thread_of(tid);
+    transfer_access(exact_transfer, thread->number, &thread->clock, address,
+                    (UInt)(bytes < MOST ? bytes : MOST), id,
+                    store ? TRANSFER_WRITE : TRANSFER_READ);
+}
+
+void exact_sharing_gone(Addr address, SizeT bytes)
+{
+    transfer_forget(exact_transfer, address, bytes);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static Addr thread_pointer(ThreadId tid)
+{
+    Addr pointer = 0;
+    VG_(get_shadow_regs_area)
+    (tid, (UChar *)&pointer, 0, offsetof(VexGuestAMD64State, guest_FS_CONST), sizeof pointer);
+    return pointer;
+}
+
+static void before_create(ThreadId tid, ThreadId child)
+{
+    if (!exact_transfer || tid == VG_INVALID_THREADID)
+        return; /* the first one */
+    struct thread *parent = thread_of(tid), *created = &threads[child];
+    exact_threaded = 1;
+    join(parent, 0);
+    UInt number = threads_count < TRANSFER_THREADS_MAX ? threads_count : TRANSFER_THREADS_MAX - 1;
+    threads_count++;
+    *created = (struct thread){.alive = True,
+                               .number = number,
+                               .clock = {parent->clock.now, parent->clock.now},
+                               .jumped = parent->clock.now};
+}
+
+void exact_sharing_thread_begins(ThreadId tid)
+{
+    struct thread *thread = thread_of(tid);
+    if (tid == 1)
+        return;
+    SizeT bytes = VG_(thread_get_stack_size)(tid);
+    thread->pointer = thread_pointer(tid);
+    thread->high = VG_(get_SP)(tid);
+    thread->low = VG_(thread_get_stack_max)(tid) - bytes;
+    if (bytes) /* what a thread before it had there */
+        transfer_forget(exact_transfer, thread->low, thread->high - thread->low);
+}
+
+void exact_sharing_run_thread(ThreadId tid)
+{
+    running = thread_of(tid);
+    exact_clock = &running->clock;
+    if (tid != 1)
+        return;
+    running->pointer = thread_pointer(tid); /* set as it begins */
+    running->high = VG_(thread_get_stack_max)(tid);
+    running->low = running->high - VG_(thread_get_stack_size)(tid);
+}
+
+/* Those that have ended and whom nobody has joined yet. */
+enum { ENDED = 1 << 12 };
+static struct {
+    Addr pointer;
+    ULong time;
+} ended[ENDED];
+static UInt ended_count;
+
+void exact_sharing_thread_ends(ThreadId tid)
+{
+    struct thread *thread = &threads[tid];
+    if (!thread->alive)
+        return;
+    /* Settled while it is known whose stack that is. */
+    Addr end = thread->high > thread->pointer ? thread->high : thread->pointer + LOCAL_BEHIND;
+    if (thread->low)
+        transfer_forget(exact_transfer, thread->low,
+                        tid == 1 ? thread->high - thread->low : end - thread->low);
+    instructions_ended += thread->clock.now - thread->jumped;
+    ended[ended_count % ENDED].pointer = thread->pointer;
+    ended[ended_count++ % ENDED].time = thread->clock.now;
+    thread->alive = False;
+    if (thread == running) {
+        nobody = *thread;
+        running = &nobody;
+        exact_clock = &nobody.clock;
+    }
+}
+
+void exact_sharing_joined(Addr pointer)
+{
+    for (UInt i = 1; i <= ENDED && i <= ended_count; i++) {
+        UInt slot = (ended_count - i) % ENDED;
+        if (ended[slot].pointer != pointer)
+            continue;
+        ended[slot].pointer = 0;
+        join(running, ended[slot].time);
+        return;
+    }
+}
+
+UInt exact_sharing_threads(void)
+{
+    return threads_count;
+}
+
+ULong exact_sharing_instructions(void)
+{
+    ULong sum = instructions_ended;
+    for (UInt i = 0; i < VG_N_THREADS; i++)
+        if (threads[i].alive)
+            sum += threads[i].clock.now - threads[i].jumped;
+    return sum;
+}
+
+static Bool is_local(const struct thread *thread, Addr address)
+{
+    Addr from = thread->pointer - LOCAL_BEFORE;
+    if (thread->high <= thread->pointer && thread->high > from) /* behind the stack */
+        from = thread->high;
+    return thread->pointer && address >= from && address < thread->pointer + LOCAL_BEHIND;
+}
+
+Bool exact_sharing_stack_of(Addr address, UInt *thread, ULong *below, Bool *local)
+{
+    for (UInt i = 0; i < VG_N_THREADS; i++) {
+        const struct thread *candidate = &threads[i];
+        if (!candidate->alive)
+            continue;
+        *local = is_local(candidate, address);
+        if (!*local && (address < candidate->low || address >= candidate->high))
+            continue;
+        *thread = candidate->number;
+        *below = candidate->high - address;
+        return True;
+    }
+    return False;
+}
+
+/* The child has one thread, whose history is its parent's. */
+void exact_sharing_forked(void)
+{
+    for (UInt i = 0; i < VG_N_THREADS; i++)
+        if (&threads[i] != running)
+            threads[i].alive = False;
+    transfer_reset(exact_transfer);
+    instructions_ended = 0;
+    running->jumped = running->clock.now;
+    exact_threaded = 0;
+}
+
+/* ---- system calls ------------------------------------------------------------------------------ */
+
+enum {
+    FUTEX_WAIT = 0,
+    FUTEX_WAKE = 1,
+    FUTEX_REQUEUE = 3,
+    FUTEX_CMP_REQUEUE = 4,
+    FUTEX_WAKE_OP = 5,
+    FUTEX_LOCK_PI = 6,
+    FUTEX_UNLOCK_PI = 7,
+    FUTEX_WAIT_BITSET = 9,
+    FUTEX_WAKE_BITSET = 10,
+    FUTEX_WAIT_REQUEUE_PI = 11,
+    FUTEX_LOCK_PI2 = 13,
+    FUTEX_OPERATION = 0x7f,
+};
+
+static Bool is_wake(UInt operation)
+{
+    return operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET ||
+           operation == FUTEX_REQUEUE || operation == FUTEX_CMP_REQUEUE ||
+           operation == FUTEX_WAKE_OP || operation == FUTEX_UNLOCK_PI;
+}
+
+static Bool is_wait(UInt operation)
+{
+    return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET ||
+           operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2 ||
+           operation == FUTEX_WAIT_REQUEUE_PI;
+}
+
+/* With requeueing the waiter may wake by another word than it waited for. */
+static void note_wake(Addr word, ULong now)
+{
+    UInt slot = word_slot(word);
+    if (woken[slot].word != word)
+        woken[slot].time = 0;
+    woken[slot].word = word;
+    if (now > woken[slot].time)
+        woken[slot].time = now;
+}
+
+void exact_sharing_before_syscall(ThreadId tid, UInt number, const UWord *arguments)
+{
+    struct thread *thread = thread_of(tid);
+    UInt operation = (UInt)arguments[1] & FUTEX_OPERATION;
+    if (number != __NR_futex)
+        return;
+    if (is_wake(operation))
+        note_wake(arguments[0], thread->clock.now);
+    if (operation == FUTEX_REQUEUE || operation == FUTEX_CMP_REQUEUE || operation == FUTEX_WAKE_OP)
+        note_wake(arguments[4], thread->clock.now);
+}
+
+/* Asleep until something happens: others have gone on meanwhile. */
+static Bool sleeps(UInt number)
+{
+    switch (number) {
+    case __NR_nanosleep:
+    case __NR_clock_nanosleep:
+    case __NR_poll:
+    case __NR_ppoll:
+    case __NR_select:
+    case __NR_pselect6:
+    case __NR_epoll_wait:
+    case __NR_epoll_pwait:
+    case __NR_wait4:
+    case __NR_waitid:
+    case __NR_pause: return True;
+    default: return False;
+    }
+}
+
+static ULong latest(void)
+{
+    ULong now = 0;
+    for (UInt i = 0; i < VG_N_THREADS; i++)
+        if (threads[i].alive && threads[i].clock.now > now)
+            now = threads[i].clock.now;
+    return now;
+}
+
+void exact_sharing_after_syscall(ThreadId tid, UInt number, const UWord *arguments, SysRes result)
+{
+    struct thread *thread = thread_of(tid);
+    if (!exact_threaded)
+        return;
+    if (sleeps(number))
+        join(thread, latest());
+    if (number != __NR_futex)
+        return;
+    UInt operation = (UInt)arguments[1] & FUTEX_OPERATION;
+    Bool failed = sr_isError(result);
+    if (is_wake(operation) && !failed && sr_Res(result) > 0)
+        join(thread, 0);
+    if (is_wait(operation) && (!failed || sr_Err(result) == VKI_EAGAIN)) {
+        UInt slot = word_slot(arguments[0]);
+        if (woken[slot].word == arguments[0])
+            join(thread, woken[slot].time);
+        else if (!failed)
+            join(thread, 0);
+    }
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+void exact_sharing_register(void)
+{
+    VG_(track_pre_thread_ll_create)(before_create);
+}
+
+void exact_sharing_init(void)
+{
+    struct transfer_options options = {.address_limit = EXACT_PROGRAM_END,
+                                       .most_cells = CELLS_MAX,
+                                       .most_lines = LINES_MAX,
+                                       .most_pairs = PAIRS_MAX,
+                                       .identify = exact_objects_identify};
+    struct transfer_memory memory = {.map = exact_memory.map, .unmap = exact_memory.unmap};
+    threads = VG_(calloc)("headroom.sharing", VG_N_THREADS, sizeof *threads);
+    exact_objects_init();
+    exact_transfer = exact_reserve(transfer_bytes());
+    if (!exact_transfer || transfer_init(exact_transfer, &options, &memory) != BASE_OK)
+        exact_fail("the address space for shared lines was refused");
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/* What is usually done about a line that moves between threads. */
+#include "sharing/internal.h"
+
+#include <string.h>
+
+static const char apart[] =
+    "The threads use different bytes of the line: keep what each one writes on a line of its own, "
+    "with alignas(64), or alignas(128) where processors fetch lines in pairs, or count in a local "
+    "variable and write it once.";
+static const char elements[] = "Elements that different threads write lie on the same lines: pad "
+                               "the element's type to 64 bytes "
+                               "(alignas(64)), or give each thread a range of whole lines.";
+static const char blocks[] =
+    "Small blocks of the heap that different threads write share a line: allocate them with "
+    "aligned_alloc(64, ...) and a size that is a multiple of 64, or let each thread allocate its "
+    "own.";
+static const char read_mostly[] = "One thread writes on the line, and others read other bytes of "
+                                  "it: move what is mostly read away "
+                                  "from what is written, to a line of its own.";
+static const char stack[] = "The line is on a thread's stack: give each thread variables of its "
+                            "own, or align those that are "
+                            "handed to other threads to 64 bytes.";
+static const char lock[] =
+    "The threads change the same bytes with locked instructions, as locks and atomic counters do: "
+    "this "
+    "is true sharing, which padding does not mend. If it is a lock, hold it less often, or split "
+    "it: "
+    "'headroom interference' shows who waits for whom. If it counts, count per thread and add up.";
+static const char same_bytes[] =
+    "The threads use the same bytes: this is true sharing, which padding does not mend. Give each "
+    "thread its own copy and join them at the end, or exchange larger pieces less often.";
+static const char lock_beside[] =
+    "A word that threads change with locked instructions, a lock or an atomic counter, lies on one "
+    "line "
+    "with other data: put the word on a line of its own. What it does itself is true sharing, "
+    "which "
+    "padding does not mend: 'headroom interference' shows who waits for a lock.";
+static const char mixed[] =
+    "Some of the bytes are shared, others merely lie beside them: put the shared ones on a line "
+    "of their own first, and see what is left.";
+
+/* Of two accesses one reads: nobody writes beside another's writes. */
+static bool only_read_beside(const struct sharing_line *line)
+{
+    double both = 0;
+    for (size_t i = 0; i < line->rows_count; i++)
+        if (line->rows[i].first_kind & line->rows[i].second_kind & SHARING_WRITES)
+            both += line->rows[i].transfers;
+    return both < (1 - SHARING_CLEAR) * line->transfers;
+}
+
+static struct advice advise(const char *id, const char *text)
+{
+    return (struct advice){.id = id, .text = text, .evidence = ADVICE_EXACT};
+}
+
+struct advice sharing_advice(const struct sharing_line *line)
+{
+    uint32_t object = line->row->object;
+    if (line->class == SHARING_MIXED && line->locked)
+        return advise("sharing.lock-beside", lock_beside);
+    if (line->class == SHARING_MIXED)
+        return advise("sharing.mixed", mixed);
+    if (line->class == SHARING_TRUE)
+        return line->locked ? advise("sharing.lock", lock) : advise("sharing.same", same_bytes);
+    if (only_read_beside(line))
+        return advise("sharing.read-mostly", read_mostly);
+    if (object == PROFILE_OBJECT_STACK)
+        return advise("sharing.stack", stack);
+    if (object == PROFILE_OBJECT_HEAP && line->row->size < SHARING_LINE_BYTES)
+        return advise("sharing.blocks", blocks);
+    return line->lines > 1 ? advise("sharing.elements", elements) : advise("sharing.apart", apart);
+}

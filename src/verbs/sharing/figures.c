@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+/* Lines with what belongs to them, in the order in which they matter. */
+#include "sharing/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const sharing_class_names[] = {"false", "true", "mixed"};
+const char *const sharing_object_names[PROFILE_OBJECTS] = {
+    [PROFILE_OBJECT_UNKNOWN] = "unknown", [PROFILE_OBJECT_GLOBAL] = "global",
+    [PROFILE_OBJECT_HEAP] = "heap",       [PROFILE_OBJECT_STACK] = "stack",
+    [PROFILE_OBJECT_THREAD] = "thread",   [PROFILE_OBJECT_DATA] = "data",
+    [PROFILE_OBJECT_MAPPED] = "mapped",
+};
+
+/* ---- rows of lines ----------------------------------------------------------------------------- */
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct profile_shared_pair *a = left, *b = right;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return (a->transfers < b->transfers) - (a->transfers > b->transfers);
+}
+
+static int compare_users(const void *left, const void *right)
+{
+    const struct profile_shared_user *a = left, *b = right;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+static bool copy_rows(struct sharing_report *report)
+{
+    const struct profile *profile = report->profile;
+    size_t pairs = profile->shared_pairs_count, users = profile->shared_users_count;
+    report->rows = calloc(pairs + 1, sizeof *report->rows);
+    report->pairs = calloc(pairs + 1, sizeof *report->pairs);
+    report->users = calloc(users + 1, sizeof *report->users);
+    report->lines = calloc(profile->shared_lines_count + 1, sizeof *report->lines);
+    if (!report->rows || !report->pairs || !report->users || !report->lines)
+        return false;
+    if (pairs) {
+        memcpy(report->rows, profile->shared_pairs, pairs * sizeof *report->rows);
+        qsort(report->rows, pairs, sizeof *report->rows, compare_rows);
+    }
+    if (users) {
+        memcpy(report->users, profile->shared_users, users * sizeof *report->users);
+        qsort(report->users, users, sizeof *report->users, compare_users);
+    }
+    return true;
+}
+
+/* ---- pairs in both directions -------------------------------------------------------------------- */
+
+static struct sharing_pair turned(const struct sharing_pair *pair)
+{
+    struct sharing_pair turned = *pair;
+    turned.first = pair->second;
+    turned.second = pair->first;
+    turned.first_place = pair->second_place;
+    turned.second_place = pair->first_place;
+    turned.first_kind = pair->second_kind;
+    turned.second_kind = pair->first_kind;
+    turned.first_mask = pair->second_mask;
+    turned.second_mask = pair->first_mask;
+    return turned;
+}
+
+/* The smaller place first: the two directions are one pair, and so are reads and writes in one place. */
+static struct sharing_pair ordered(const struct places *places,
+                                   const struct profile_shared_pair *row)
+{
+    struct sharing_pair pair = {.first = row->first,
+                                .second = row->second,
+                                .first_place = places->place_of[row->first],
+                                .second_place = places->place_of[row->second],
+                                .first_kind = row->first_kind,
+                                .second_kind = row->second_kind,
+                                .is_true = row->is_true,
+                                .first_mask = row->first_mask,
+                                .second_mask = row->second_mask,
+                                .transfers = row->transfers};
+    return pair.first_place <= pair.second_place ? pair : turned(&pair);
+}
+
+static bool same_pair(const struct sharing_pair *a, const struct sharing_pair *b)
+{
+    return a->first_place == b->first_place && a->second_place == b->second_place &&
+           a->is_true == b->is_true;
+}
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct sharing_pair *a = left, *b = right;
+    if (a->transfers != b->transfers)
+        return a->transfers < b->transfers ? 1 : -1;
+    if (a->first_place != b->first_place)
+        return a->first_place < b->first_place ? -1 : 1;
+    return (a->second_place > b->second_place) - (a->second_place < b->second_place);
+}
+
+static void join_pairs(const struct places *places, struct sharing_line *line)
+{
+    for (size_t i = 0; i < line->rows_count; i++) {
+        struct sharing_pair pair = ordered(places, &line->rows[i]), *known = line->pairs;
+        struct sharing_pair *end = line->pairs + line->pairs_count;
+        while (known < end && !same_pair(known, &pair))
+            known++;
+        if (known == end) {
+            *known = pair;
+            line->pairs_count++;
+            continue;
+        }
+        known->transfers += pair.transfers;
+        known->first_kind |= pair.first_kind;
+        known->second_kind |= pair.second_kind;
+        known->first_mask |= pair.first_mask;
+        known->second_mask |= pair.second_mask;
+    }
+    for (size_t i = 0; i < line->pairs_count; i++)
+        if (line->pairs[i].first_kind == SHARING_READS)
+            line->pairs[i] = turned(&line->pairs[i]);
+    qsort(line->pairs, line->pairs_count, sizeof *line->pairs, compare_pairs);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static bool is_locked(const struct sharing_line *line)
+{
+    enum { BOTH = SHARING_READS | SHARING_WRITES };
+    double locked = 0;
+    for (size_t i = 0; i < line->rows_count; i++) {
+        const struct profile_shared_pair *row = &line->rows[i];
+        if (row->is_true && (row->first_kind == BOTH || row->second_kind == BOTH))
+            locked += row->transfers;
+    }
+    return locked > line->row->true_transfers / 2;
+}
+
+static void fill_line(struct sharing_report *report, struct sharing_line *line,
+                      const struct profile_shared_line *row)
+{
+    double least = (double)report->totals.instructions * SHARING_LEAST_PART;
+    line->row = row;
+    line->transfers = row->true_transfers + row->false_transfers;
+    line->share = report->transfers > 0 ? line->transfers / report->transfers : 0;
+    line->class = row->false_transfers >= SHARING_CLEAR * line->transfers  ? SHARING_FALSE
+                  : row->true_transfers >= SHARING_CLEAR * line->transfers ? SHARING_TRUE
+                                                                           : SHARING_MIXED;
+    join_pairs(report->places, line);
+    line->locked = line->class != SHARING_FALSE && is_locked(line);
+    line->weak = line->transfers * SHARING_TRANSFER_INSTRUCTIONS < least;
+}
+
+static void fill_lines(struct sharing_report *report)
+{
+    const struct profile *profile = report->profile;
+    size_t pair = 0, user = 0;
+    for (uint32_t i = 0; i < profile->shared_lines_count; i++) {
+        struct sharing_line *line = &report->lines[report->lines_count++];
+        line->rows = &report->rows[pair];
+        line->pairs = &report->pairs[pair];
+        line->users = &report->users[user];
+        for (; pair < profile->shared_pairs_count && report->rows[pair].line == i; pair++)
+            line->rows_count++;
+        for (; user < profile->shared_users_count && report->users[user].line == i; user++)
+            line->users_count++;
+        fill_line(report, line, &profile->shared_lines[i]);
+    }
+}
+
+/* ---- lines of one object ------------------------------------------------------------------------- */
+
+static int compare_texts(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+/* Else all that is known of lines is the file or the mapping that they are in. */
+static bool is_one_object(const struct profile_shared_line *row)
+{
+    return row->object == PROFILE_OBJECT_GLOBAL || row->object == PROFILE_OBJECT_HEAP ||
+           row->object == PROFILE_OBJECT_STACK || row->object == PROFILE_OBJECT_THREAD;
+}
+
+static int compare_objects(const struct sharing_line *left, const struct sharing_line *right)
+{
+    const struct profile_shared_line *a = left->row, *b = right->row;
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->size != b->size)
+        return a->size < b->size ? -1 : 1;
+    int names = compare_texts(a->name, b->name);
+    if (!names && !is_one_object(a) && a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return names ? names : (int)left->class - (int)right->class;
+}
+
+static int compare_weights(const struct sharing_line *a, const struct sharing_line *b)
+{
+    if (a->transfers != b->transfers)
+        return a->transfers < b->transfers ? 1 : -1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static int by_object(const void *left, const void *right)
+{
+    int order = compare_objects(left, right);
+    return order ? order : compare_weights(left, right);
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct sharing_line *a = left, *b = right;
+    if (a->weak != b->weak)
+        return a->weak ? 1 : -1;
+    if ((a->lines == 0) != (b->lines == 0))
+        return a->lines == 0 ? 1 : -1;
+    if (a->together != b->together)
+        return a->together < b->together ? 1 : -1;
+    return compare_weights(a, b);
+}
+
+/* The heaviest line of an object stands for all of the same class. */
+static void group_lines(struct sharing_report *report)
+{
+    double least = (double)report->totals.instructions * SHARING_LEAST_PART;
+    struct sharing_line *lines = report->lines;
+    size_t count = report->lines_count;
+    qsort(lines, count, sizeof *lines, by_object);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && compare_objects(&lines[i], &lines[end]) == 0; end++)
+            lines[i].together += lines[end].transfers;
+        lines[i].lines = (uint32_t)(end - i);
+        bool weak = lines[i].together * SHARING_TRANSFER_INSTRUCTIONS < least;
+        for (size_t j = i; j < end; j++) {
+            lines[j].weak = weak;
+            lines[j].together = lines[i].together;
+        }
+    }
+    qsort(lines, count, sizeof *lines, by_weight);
+    while (report->findings < count && !lines[report->findings].weak &&
+           lines[report->findings].lines)
+        report->findings++;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void sum_runs(struct sharing_report *report)
+{
+    struct profile_shared_run *sum = &report->totals;
+    for (size_t i = 0; i < report->profile->shared_runs_count; i++) {
+        const struct profile_shared_run *run = &report->profile->shared_runs[i];
+        sum->threads += run->threads;
+        sum->exhausted |= run->exhausted;
+        sum->instructions += run->instructions;
+        sum->true_transfers += run->true_transfers;
+        sum->false_transfers += run->false_transfers;
+        sum->unlisted += run->unlisted;
+        sum->evicted += run->evicted;
+        sum->coarsened += run->coarsened;
+        sum->early += run->early;
+        sum->merged += run->merged;
+    }
+    report->transfers = sum->true_transfers + sum->false_transfers;
+}
+
+static void fill_matrix(struct sharing_report *report)
+{
+    for (size_t i = 0; i < report->profile->shared_moves_count; i++) {
+        const struct profile_shared_move *move = &report->profile->shared_moves[i];
+        uint32_t most = move->from_thread > move->to_thread ? move->from_thread : move->to_thread;
+        report->matrix[move->from_thread][move->to_thread] += move->transfers;
+        report->threads = most + 1 > report->threads ? most + 1 : report->threads;
+    }
+}
+
+struct sharing_report *sharing_report_make(const struct places *places)
+{
+    struct sharing_report *report = calloc(1, sizeof *report);
+    if (!report)
+        return NULL;
+    report->places = places;
+    report->profile = places->profile;
+    if (!copy_rows(report)) {
+        sharing_report_free(report);
+        return NULL;
+    }
+    sum_runs(report);
+    fill_matrix(report);
+    fill_lines(report);
+    group_lines(report);
+    return report;
+}
+
+void sharing_report_free(void *made)
+{
+    struct sharing_report *report = made;
+    if (!report)
+        return;
+    free(report->rows);
+    free(report->pairs);
+    free(report->users);
+    free(report->lines);
+    free(report);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
+void sharing_object(const struct profile *profile, const struct profile_shared_line *row,
+                    char name[NAME_BYTES])
+{
+    (void)profile;
+    const char *file = base_name(row->name);
+    switch (row->object) {
+    case PROFILE_OBJECT_GLOBAL:
+        snprintf(name, NAME_BYTES, "%s", row->name ? row->name : "?");
+        break;
+    case PROFILE_OBJECT_HEAP:
+        snprintf(name, NAME_BYTES, "heap block of %llu byte%s", (unsigned long long)row->size,
+                 row->size == 1 ? "" : "s");
+        break;
+    case PROFILE_OBJECT_STACK: snprintf(name, NAME_BYTES, "stack of thread %u", row->thread); break;
+    case PROFILE_OBJECT_THREAD:
+        snprintf(name, NAME_BYTES, "thread-local memory of thread %u", row->thread);
+        break;
+    case PROFILE_OBJECT_DATA:
+        snprintf(name, NAME_BYTES, "data of %s", file ? file : "a file");
+        break;
+    case PROFILE_OBJECT_MAPPED:
+        snprintf(name, NAME_BYTES, "%s%s", file ? "mapping of " : "mapped memory",
+                 file ? file : "");
+        break;
+    default: snprintf(name, NAME_BYTES, "memory"); break;
+    }
+}

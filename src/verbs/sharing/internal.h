@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of sharing: lines with their pairs and threads, ranked (figures.c), what to do (advice.c), for people
+ * (text.c; line_text.c: one line with its picture), as JSON (json.c), in comparisons (compare.c).
+ */
+#ifndef HEADROOM_SHARING_INTERNAL_H
+#define HEADROOM_SHARING_INTERNAL_H
+
+#include "analysis/advice.h"
+#include "sharing/sharing.h"
+#include "show/json.h"
+#include "show/places.h"
+#include "show/print.h"
+
+enum { SHARING_READS = 1, SHARING_WRITES = 2, SHARING_LINE_BYTES = 64, SHARING_MATRIX = 64 };
+
+/* A transfer takes the time of some hundred instructions, from cache to cache; a line whose transfers take less
+   than this part of the run is not worth anybody's time. */
+enum { SHARING_TRANSFER_INSTRUCTIONS = 100 };
+#define SHARING_LEAST_PART 0.01
+
+enum sharing_class { SHARING_FALSE, SHARING_TRUE, SHARING_MIXED };
+/* Of a line's transfers, beyond which it is one or the other. */
+#define SHARING_CLEAR 0.9
+extern const char *const sharing_class_names[]; /* "false", "true", "mixed" */
+extern const char *const sharing_object_names[PROFILE_OBJECTS];
+
+/* Two places of a line, in both directions; by contexts as they read in the source. The first one writes, if only one does. */
+struct sharing_pair {
+    uint32_t first, second; /* contexts of the heaviest */
+    uint32_t first_place, second_place;
+    uint32_t first_kind, second_kind; /* bits SHARING_READS, SHARING_WRITES */
+    bool is_true;
+    uint64_t first_mask, second_mask;
+    double transfers;
+};
+
+struct sharing_line {
+    const struct profile_shared_line *row;
+    const struct profile_shared_pair *rows; /* heaviest first */
+    size_t rows_count;
+    struct sharing_pair *pairs; /* heaviest first */
+    size_t pairs_count;
+    const struct profile_shared_user *users; /* by thread */
+    size_t users_count;
+    enum sharing_class class;
+    double transfers, share; /* of all transfers */
+    bool locked;             /* most of what is true is by locked instructions */
+    bool weak;               /* of the run, too little */
+    uint32_t
+        lines; /* of the same object and class, this one included; 0: another, heavier one stands for it */
+    double together; /* transfers of all of them */
+};
+
+struct sharing_report {
+    const struct places *places;
+    const struct profile *profile;
+    struct sharing_line *lines; /* heaviest objects first */
+    size_t lines_count;
+    size_t findings; /* lines that stand for an object and are not weak; they come first */
+    struct profile_shared_pair *rows; /* the memory of all lines' rows */
+    struct sharing_pair *pairs;       /* likewise */
+    struct profile_shared_user *users;
+    struct profile_shared_run totals; /* of all processes */
+    double transfers;
+    uint32_t threads; /* in the matrix */
+    double matrix[SHARING_MATRIX][SHARING_MATRIX];
+};
+
+/* NULL: no memory. */
+struct sharing_report *sharing_report_make(const struct places *places);
+void sharing_report_free(void *report);
+
+/* "counters", "heap block of 64 bytes", ... */
+void sharing_object(const struct profile *profile, const struct profile_shared_line *row,
+                    char name[NAME_BYTES]);
+
+struct advice sharing_advice(const struct sharing_line *line);
+
+/* One finding, with its picture. False: no memory. */
+bool sharing_print_line(struct printer *printer, const struct sharing_report *report,
+                        const struct sharing_line *line, size_t number);
+
+extern const struct analysis_text sharing_text;
+extern const struct analysis_compare sharing_compare;
+bool sharing_json(struct json *json, const struct places *places,
+                  const struct report_options *options);
+
+#endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/* The member "sharing" of the report, docs/formats/report.md. */
+#include "sharing/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void mask_member(struct json *json, const char *name, uint64_t mask)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%016" PRIx64, mask);
+    json_text(json, name, text);
+}
+
+/* The first and the last byte. */
+static void bytes_member(struct json *json, const char *name, uint64_t mask)
+{
+    json_begin(json, name, '[');
+    json_item(json);
+    json_number(json, mask ? __builtin_ctzll(mask) : 0, 3);
+    json_item(json);
+    json_number(json, mask ? 63 - __builtin_clzll(mask) : 0, 3);
+    json_close(json, ']');
+}
+
+static void part_members(struct json *json, double transfers, double all, const char *name)
+{
+    json_begin(json, name, '{');
+    json_decimal(json, "transfers", transfers, 12);
+    json_decimal(json, "share", all > 0 ? transfers / all : 0, 6);
+    json_close(json, '}');
+}
+
+static void users_member(struct json *json, const struct sharing_line *line)
+{
+    json_begin(json, "mask", '{');
+    json_begin(json, "threads", '[');
+    for (size_t i = 0; i < line->users_count; i++) {
+        const struct profile_shared_user *user = &line->users[i];
+        json_begin_item(json);
+        json_count(json, "thread", user->thread);
+        mask_member(json, "reads", user->read_mask);
+        mask_member(json, "writes", user->write_mask);
+        json_count(json, "read_count", user->reads);
+        json_count(json, "write_count", user->writes);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+/* Lines of "BYTE NAME"; the byte of what only lies on the line, too, is -. */
+static void parts_member(struct json *json, const char *parts)
+{
+    json_begin(json, "parts", '[');
+    for (const char *at = parts; at && *at;) {
+        const char *end = strchr(at, '\n'), *blank = strchr(at, ' ');
+        if (!end || !blank || blank > end)
+            break;
+        char *name = strndup(blank + 1, (size_t)(end - blank - 1));
+        json_begin_item(json);
+        json_signed(json, "byte", *at == '-' ? -1 : atoi(at));
+        json_text(json, "name", name);
+        json_close(json, '}');
+        free(name);
+        at = end + 1;
+    }
+    json_close(json, ']');
+}
+
+static const char *kind_name(const struct profile_shared_pair *row)
+{
+    bool first = row->first_kind & SHARING_WRITES, second = row->second_kind & SHARING_WRITES;
+    return first && second ? "WW" : first ? "WR" : "RW";
+}
+
+static void pairs_member(struct json *json, const struct profile *profile,
+                         const struct sharing_line *line, unsigned limit)
+{
+    uint64_t frames = json->frames;
+    json_count(json, "pairs_total", line->rows_count);
+    json_begin(json, "pairs", '[');
+    for (size_t i = 0; i < line->rows_count && json_list_goes_on(json, frames, i, limit); i++) {
+        const struct profile_shared_pair *row = &line->rows[i];
+        json_begin_item(json);
+        json_decimal(json, "share", line->transfers > 0 ? row->transfers / line->transfers : 0, 6);
+        json_decimal(json, "transfers", row->transfers, 12);
+        json_text(json, "kind", kind_name(row));
+        json_flag(json, "true", row->is_true);
+        json_flag(json, "first_locked", row->first_kind == (SHARING_READS | SHARING_WRITES));
+        json_flag(json, "second_locked", row->second_kind == (SHARING_READS | SHARING_WRITES));
+        json_context(json, "first", profile, row->first);
+        json_context(json, "second", profile, row->second);
+        bytes_member(json, "first_bytes", row->first_mask);
+        bytes_member(json, "second_bytes", row->second_mask);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void line_object(struct json *json, const struct sharing_report *report,
+                        const struct sharing_line *line, unsigned limit)
+{
+    const struct profile_shared_line *row = line->row;
+    char object[NAME_BYTES];
+    sharing_object(report->profile, row, object);
+    json_begin_item(json);
+    json_text(json, "object", object);
+    json_text(json, "object_kind", sharing_object_names[row->object]);
+    json_key(json, "offset");
+    json_number(json, (double)(int64_t)row->offset, 17);
+    json_count(json, "size", row->size);
+    json_text(json, "class", sharing_class_names[line->class]);
+    json_decimal(json, "share", line->share, 6);
+    json_decimal(json, "transfers", line->transfers, 12);
+    json_decimal(json, "false_transfers", row->false_transfers, 12);
+    json_flag(json, "weak", line->weak);
+    json_flag(json, "locked", line->locked);
+    json_count(json, "threads", line->users_count);
+    json_key(json, "thread");
+    if (row->object == PROFILE_OBJECT_STACK || row->object == PROFILE_OBJECT_THREAD)
+        json_number(json, row->thread, 10);
+    else
+        json_raw(json, "null");
+    if (row->context)
+        json_context(json, "allocated", report->profile, row->context);
+    users_member(json, line);
+    parts_member(json, row->parts);
+    pairs_member(json, report->profile, line, limit);
+    struct advice advice = sharing_advice(line);
+    json_advice(json, &advice);
+    json_close(json, '}');
+}
+
+static void matrix_member(struct json *json, const struct sharing_report *report)
+{
+    json_begin(json, "matrix", '[');
+    for (uint32_t from = 0; from < report->threads; from++) {
+        json_item(json);
+        json_open(json, '[');
+        for (uint32_t to = 0; to < report->threads; to++) {
+            json_item(json);
+            json_number(
+                json, report->transfers > 0 ? report->matrix[from][to] / report->transfers : 0, 6);
+        }
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+}
+
+static void members(struct json *json, const struct sharing_report *report,
+                    const struct report_options *options)
+{
+    const struct profile_shared_run *totals = &report->totals;
+    uint64_t frames = json->frames;
+    json_begin(json, "sharing", '{');
+    json_key(json, "samples");
+    json_raw(json, "null");
+    json_key(json, "traps");
+    json_raw(json, "null");
+    json_decimal(json, "transfers", report->transfers, 12);
+    json_count(json, "instructions", totals->instructions);
+    part_members(json, totals->false_transfers, report->transfers, "false");
+    part_members(json, totals->true_transfers, report->transfers, "true");
+    json_decimal(json, "unlisted_transfers", totals->unlisted, 12);
+    json_count(json, "lines_total", report->lines_count);
+    json_begin(json, "lines", '[');
+    for (size_t i = 0;
+         i < report->lines_count && json_list_goes_on(json, frames, i, options->limit); i++)
+        line_object(json, report, &report->lines[i], options->limit);
+    json_close(json, ']');
+    matrix_member(json, report);
+    json_close(json, '}');
+}
+
+bool sharing_json(struct json *json, const struct places *places,
+                  const struct report_options *options)
+{
+    if (!places->profile->shared_runs_count)
+        return true;
+    struct sharing_report *report = sharing_report_make(places);
+    if (!report)
+        return false;
+    members(json, report, options);
+    sharing_report_free(report);
+    return true;
+}

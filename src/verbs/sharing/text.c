@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+/* Lines that move between threads, for people. */
+#include "sharing/internal.h"
+
+#include <inttypes.h>
+
+enum { MATRIX_SHOWN = 8, MATRIX_COLUMNS = 8 };
+
+static void print_totals(struct printer *printer, const struct sharing_report *report)
+{
+    char line[TEXT_BYTES], transfers[32], false_share[32], threads[32];
+    const struct profile_shared_run *totals = &report->totals;
+    double thousands = (double)totals->instructions / 1000;
+    print_quantity(report->transfers, transfers);
+    print_percent(report->transfers > 0 ? totals->false_transfers / report->transfers : 0,
+                  false_share);
+    snprintf(line, sizeof line,
+             "%s transfers of cache lines between %s threads are to be expected, %.2f in 1,000 "
+             "instructions, if each thread has a processor of its own; %s of them by false "
+             "sharing. Between cores a transfer takes some hundred cycles.",
+             transfers, print_grouped(totals->threads, threads),
+             thousands > 0 ? report->transfers / thousands : 0, false_share);
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+static void print_legend(struct printer *printer)
+{
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, DIM, 2, 2,
+               "Pictures show the 64 bytes of a line: r read, W written, X both. T0 is the main "
+               "thread.");
+}
+
+/* Lines too light to matter. */
+static void print_rest(struct printer *printer, const struct sharing_report *report)
+{
+    double weak = report->totals.unlisted;
+    size_t count = 0;
+    char transfers[32];
+    for (size_t i = 0; i < report->lines_count; i++)
+        if (report->lines[i].weak) {
+            weak += report->lines[i].transfers;
+            count++;
+        }
+    if (!count)
+        return;
+    fprintf(printer->out, "\n  %s%zu %sline%s with %s transfers in all: too few to matter%s\n",
+            print_on(printer, DIM), count, report->findings ? "more " : "", print_plural(count),
+            print_quantity(weak, transfers), print_off(printer));
+}
+
+static void print_matrix(struct printer *printer, const struct sharing_report *report)
+{
+    uint32_t threads = report->threads < MATRIX_SHOWN ? report->threads : MATRIX_SHOWN;
+    if (report->threads < 3 || report->transfers <= 0)
+        return;
+    fprintf(printer->out,
+            "\n%sBetween threads%s  shares of the transfers, from row to column\n\n%*s",
+            print_on(printer, STRONG), print_off(printer), MATRIX_COLUMNS, "");
+    for (uint32_t to = 0; to < threads; to++)
+        fprintf(printer->out, "%*s%" PRIu32, MATRIX_COLUMNS - (to < 10 ? 1 : 2), "T", to);
+    putc('\n', printer->out);
+    for (uint32_t from = 0; from < threads; from++) {
+        fprintf(printer->out, "  T%-*" PRIu32, MATRIX_COLUMNS - 3, from);
+        for (uint32_t to = 0; to < threads; to++) {
+            char share[32] = "–";
+            double transfers = report->matrix[from][to];
+            if (transfers > 0)
+                print_percent(transfers / report->transfers, share);
+            print_pad(printer, share, MATRIX_COLUMNS, true);
+        }
+        putc('\n', printer->out);
+    }
+    if (report->threads > threads)
+        fprintf(printer->out, "  %sand %" PRIu32 " more threads%s\n", print_on(printer, DIM),
+                report->threads - threads, print_off(printer));
+}
+
+static bool print_lines(struct printer *printer, const struct sharing_report *report)
+{
+    unsigned limit = printer->options->limit;
+    size_t shown = !limit || report->findings < limit ? report->findings : limit;
+    printer->given_count = 0;
+    for (size_t i = 0; i < shown; i++)
+        if (!sharing_print_line(printer, report, &report->lines[i], i + 1))
+            return false;
+    if (shown < report->findings)
+        fprintf(printer->out, "\n  %s%zu more objects%s\n", print_on(printer, DIM),
+                report->findings - shown, print_off(printer));
+    printer->next.cut |= shown < report->findings;
+    return true;
+}
+
+static bool print_findings(struct printer *printer, void *state)
+{
+    const struct sharing_report *report = state;
+    if (!printer->profile->shared_runs_count)
+        return true;
+    fprintf(printer->out, "\n%sShared cache lines%s\n", print_on(printer, STRONG),
+            print_off(printer));
+    if (report->totals.threads < 2) {
+        fprintf(printer->out, "\n  The program had one thread: nothing is shared.\n");
+        return true;
+    }
+    print_totals(printer, report);
+    if (report->findings)
+        print_legend(printer);
+    else
+        fprintf(printer->out, "\n  No line moves between threads often enough to matter.\n");
+    if (!print_lines(printer, report))
+        return false;
+    print_rest(printer, report);
+    if (report->findings)
+        print_matrix(printer, report);
+    return true;
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static bool is_limited(const struct printer *printer, const void *state)
+{
+    const struct profile_shared_run *totals = &((const struct sharing_report *)state)->totals;
+    (void)printer;
+    return totals->exhausted || totals->evicted || totals->early || totals->merged;
+}
+
+static void print_item(struct printer *printer, const char *format, uint64_t count)
+{
+    char line[TEXT_BYTES], number[32];
+    if (!count)
+        return;
+    snprintf(line, sizeof line, format, print_grouped(count, number));
+    fprintf(printer->out, "  - ");
+    print_wrap(printer, PLAIN, 4, 4, line);
+}
+
+static void print_limits(struct printer *printer, const void *state)
+{
+    const struct profile_shared_run *totals = &((const struct sharing_report *)state)->totals;
+    print_item(printer,
+               "memory for the lines' history ran short: %s times a line that one thread had "
+               "used was forgotten, and what another one did there later stands alone",
+               totals->evicted);
+    print_item(
+        printer,
+        "%s times a line was settled before all threads had come as far: transfers are missing",
+        totals->early);
+    print_item(printer, "%s transfers or groups of them stand without their places",
+               totals->merged);
+    print_item(printer, "memory ran out in %s processes: accesses are missing", totals->exhausted);
+}
+
+/* ---- the slots ------------------------------------------------------------------------------- */
+
+static bool begin(const struct printer *printer, void **state)
+{
+    struct sharing_report *report = sharing_report_make(&printer->places);
+    if (report)
+        *state = report;
+    return report;
+}
+
+static void narrow(struct printer *printer, const void *state)
+{
+    const struct sharing_report *report = state;
+    for (size_t i = 0; i < report->findings; i++)
+        for (size_t j = 0; j < report->lines[i].pairs_count && j < 3; j++) {
+            print_narrow(printer, report->lines[i].pairs[j].first_place);
+            print_narrow(printer, report->lines[i].pairs[j].second_place);
+        }
+}
+
+const struct analysis_text sharing_text = {
+    .begin = begin,
+    .end = sharing_report_free,
+    .narrow = narrow,
+    .findings = print_findings,
+    .is_limited = is_limited,
+    .limits = print_limits,
+};

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cache lines that threads share, with known answers. sharing CASE; TURNS accesses to a line each, from lines of this
+ * file that say what they do. Where two threads write (read) in turn at one rate, the transfers between them are half of
+ * all accesses, and in each direction half of these.
+ *
+ *   ww        both write, bytes apart: false; TURNS transfers
+ *   wr        one writes, the other reads other bytes: false; TURNS
+ *   true      both write the same word: true; TURNS
+ *   reads     both read: none
+ *   padded    both write, a line each: none
+ *   three     three pairs of words on three lines: false, 50:33:17
+ *   phases    threads write the line in turn, barriers in between: none
+ *   array     eight threads, elements of 16 bytes of one array: false on two lines
+ *   reused    blocks of the heap that are freed, and used by the other thread, each alone: none
+ *   heap      a structure of the heap, 128 bytes: false at +64
+ *   small     two blocks of 16 bytes on one line: false
+ *   atomic    a counter changed by locked instructions: true, a lock
+ *   lock      a spin lock and what it protects on one line: the lock word is true
+ *   stack     a line of the main thread's stack: false
+ *   sixteen   16 threads write a word each on two lines: false
+ *   joined    threads one after the other, each joined before the next begins: none
+ *   spun      handed over by a flag that is read until it changes: no transfers of the data but one
+ *   alone     one thread: none
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURNS = 60000, THREADS = 16, PHASES = 40 };
+
+struct line {
+    volatile uint64_t words[8];
+} __attribute__((aligned(64)));
+
+static struct line shared, apart[2], three[3], wide[2];
+static struct {
+    volatile uint64_t hits, misses;
+} array[8] __attribute__((aligned(64)));
+static struct {
+    _Atomic uint32_t locked;
+    volatile uint32_t protected;
+} guard __attribute__((aligned(64)));
+static struct {
+    _Atomic uint64_t counter;
+} counter __attribute__((aligned(64)));
+static struct {
+    _Atomic uint32_t waiting, ready;
+} flag __attribute__((aligned(64)));
+static pthread_barrier_t barrier, start;
+
+/* All begin together: what one does before the others are there is no sharing. */
+static void begin(void)
+{
+    pthread_barrier_wait(&start);
+}
+
+static void run(unsigned threads, void *(*work)(void *))
+{
+    pthread_t made[THREADS];
+    pthread_barrier_init(&start, NULL, threads);
+    for (uintptr_t i = 0; i < threads; i++)
+        pthread_create(&made[i], NULL, work, (void *)i);
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(made[i], NULL);
+}
+
+static void write_to(volatile uint64_t *word, unsigned turns)
+{
+    for (uint64_t i = 0; i < turns; i++)
+        *word = i; /* @writes */
+}
+
+static void read_from(volatile uint64_t *word, unsigned turns)
+{
+    for (unsigned i = 0; i < turns; i++)
+        (void)*word; /* @reads */
+}
+
+static void *ww(void *number)
+{
+    begin();
+    write_to(&shared.words[(uintptr_t)number], TURNS);
+    return NULL;
+}
+
+static void *wr(void *number)
+{
+    begin();
+    if (number)
+        read_from(&shared.words[4], TURNS);
+    else
+        write_to(&shared.words[0], TURNS);
+    return NULL;
+}
+
+static void *same(void *number)
+{
+    (void)number;
+    begin();
+    write_to(&shared.words[2], TURNS);
+    return NULL;
+}
+
+static void *reads(void *number)
+{
+    begin();
+    read_from(&shared.words[(uintptr_t)number], TURNS);
+    return NULL;
+}
+
+static void *padded(void *number)
+{
+    begin();
+    write_to(&apart[(uintptr_t)number].words[0], TURNS);
+    return NULL;
+}
+
+static void *in_three(void *number)
+{
+    begin();
+    for (unsigned i = 0; i < TURNS; i += 600) {
+        write_to(&three[0].words[(uintptr_t)number], 300);
+        write_to(&three[1].words[(uintptr_t)number], 200);
+        write_to(&three[2].words[(uintptr_t)number], 100);
+    }
+    return NULL;
+}
+
+static void *phases(void *number)
+{
+    for (uintptr_t i = 0; i < PHASES; i++) {
+        if (i % 2 == (uintptr_t)number)
+            write_to(&shared.words[0], TURNS / PHASES);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+static void *elements(void *number)
+{
+    begin();
+    for (uint64_t i = 0; i < TURNS; i++)
+        array[(uintptr_t)number].hits = i;
+    return NULL;
+}
+
+static void *churn(void *number)
+{
+    begin();
+    for (unsigned i = 0; i < 200; i++) {
+        uint64_t *block = malloc(64 + (uintptr_t)number * 64);
+        write_to(block, 100);
+        free(block);
+    }
+    return NULL;
+}
+
+static volatile uint64_t *block;
+
+static void *in_block(void *number)
+{
+    begin();
+    write_to(&block[8 + (uintptr_t)number], TURNS);
+    return NULL;
+}
+
+static volatile uint64_t *blocks[2];
+
+static void *in_small(void *number)
+{
+    begin();
+    write_to(blocks[(uintptr_t)number], TURNS);
+    return NULL;
+}
+
+static void *add(void *number)
+{
+    (void)number;
+    begin();
+    for (unsigned i = 0; i < TURNS; i++)
+        atomic_fetch_add(&counter.counter, 1); /* @adds */
+    return NULL;
+}
+
+static void *locks(void *number)
+{
+    (void)number;
+    begin();
+    for (unsigned i = 0; i < TURNS / 10; i++) {
+        while (atomic_exchange(&guard.locked, 1)) /* @locks */
+            ;
+        guard.protected ++;
+        atomic_store(&guard.locked, 0);
+    }
+    return NULL;
+}
+
+static struct line *on_stack;
+
+static void *in_stack(void *number)
+{
+    begin();
+    write_to(&on_stack->words[(uintptr_t)number], TURNS);
+    return NULL;
+}
+
+static void stack(void)
+{
+    struct line line;
+    on_stack = &line;
+    run(2, in_stack);
+}
+
+static void *sixteenth(void *number)
+{
+    begin();
+    write_to(&wide[(uintptr_t)number / 8].words[(uintptr_t)number % 8], TURNS / 4);
+    return NULL;
+}
+
+static void *alone(void *number)
+{
+    (void)number;
+    write_to(&shared.words[0], TURNS);
+    return NULL;
+}
+
+static void joined(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        pthread_t made;
+        pthread_create(&made, NULL, alone, NULL);
+        pthread_join(made, NULL);
+        write_to(&shared.words[1], TURNS / 4);
+    }
+}
+
+static void *spun(void *number)
+{
+    if (number) {
+        atomic_store(&flag.waiting, 1);
+        while (!atomic_load(&flag.ready))
+            ;
+        write_to(&shared.words[1], TURNS);
+    } else {
+        while (!atomic_load(&flag.waiting))
+            ;
+        write_to(&shared.words[0], TURNS);
+        atomic_store(&flag.ready, 1);
+    }
+    return NULL;
+}
+
+static void small(void)
+{
+    char *first = malloc(16), *second = malloc(16);
+    while ((uintptr_t)first / 64 != (uintptr_t)second / 64) {
+        first = second;
+        second = malloc(16);
+    }
+    blocks[0] = (uint64_t *)first;
+    blocks[1] = (uint64_t *)second;
+    run(2, in_small);
+}
+
+static const struct {
+    const char *name;
+    unsigned threads;
+    void *(*work)(void *);
+    void (*itself)(void);
+} cases[] = {
+    {"ww", 2, ww, NULL},         {"wr", 2, wr, NULL},          {"true", 2, same, NULL},
+    {"reads", 2, reads, NULL},   {"padded", 2, padded, NULL},  {"three", 2, in_three, NULL},
+    {"phases", 2, phases, NULL}, {"array", 8, elements, NULL}, {"reused", 2, churn, NULL},
+    {"heap", 2, in_block, NULL}, {"small", 0, NULL, small},    {"atomic", 2, add, NULL},
+    {"lock", 2, locks, NULL},    {"stack", 0, NULL, stack},    {"sixteen", 16, sixteenth, NULL},
+    {"joined", 0, NULL, joined}, {"spun", 2, spun, NULL},      {"alone", 0, NULL, NULL},
+};
+
+int main(int count, char **arguments)
+{
+    pthread_barrier_init(&barrier, NULL, 2);
+    block = aligned_alloc(64, 128);
+    for (size_t i = 0; count == 2 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, arguments[1]) != 0)
+            continue;
+        if (cases[i].work)
+            run(cases[i].threads, cases[i].work);
+        else if (cases[i].itself)
+            cases[i].itself();
+        else
+            alone(NULL);
+        return 0;
+    }
+    return 2;
+}
