@@ -532,6 +532,7 @@ CREATE TABLE wait(position INTEGER PRIMARY KEY, function INTEGER NOT NULL, calle
 --   count                 0 to 2^50                   sum
 --   lost_ns               0 to 1e+30                  sum
 --   working_ns            0 to 1e+30                  sum
+
 -- Since version 10. Merging: rows stay apart, in the order of their keys.
 -- Rows are in the order of their keys, which differ.
 CREATE TABLE shared_run(process INTEGER PRIMARY KEY, threads INTEGER NOT NULL, exhausted INTEGER NOT NULL, instructions INTEGER NOT NULL, true_transfers REAL NOT NULL, false_transfers REAL NOT NULL, unlisted REAL NOT NULL, evicted INTEGER NOT NULL, coarsened INTEGER NOT NULL, early INTEGER NOT NULL, merged INTEGER NOT NULL);

@@ -271,6 +271,9 @@ static void test_waits(void **state)
         transfer_join(&clocks[1], then);
         assert_int_equal(clocks[0].now, clocks[1].now);
         assert_true(clocks[0].now > then && clocks[0].now <= then + TRANSFER_NEAR);
+        uint64_t now = clocks[0].now;
+        transfer_join(&clocks[0], then); /* it has waited for that */
+        assert_int_equal(clocks[0].now, now);
     }
     transfer_settle(transfer);
     close_to(totals_of(transfer).true_transfers, 0);
@@ -321,7 +324,7 @@ static void step(struct transfer *transfer, struct script *script, uint32_t thre
     uint64_t random = script->random = base_mix64(script->random + 1);
     script->clock.now += 1 + random % 50;
     if (random % 97 == 0)
-        transfer_join(&script->clock, 0);
+        transfer_wake(&script->clock);
     transfer_access(transfer, thread, &script->clock, 0x1000 + (random >> 8) % 3 * 64 + thread * 4,
                     4 + (random >> 16) % 5, 1 + thread * 4 + (random >> 24) % 2,
                     1 + (random >> 32) % 2);

@@ -62,6 +62,13 @@ static void join(struct thread *thread, ULong then)
     thread->jumped += thread->clock.now - before;
 }
 
+static void wake(struct thread *thread)
+{
+    ULong before = thread->clock.now;
+    transfer_wake(&thread->clock);
+    thread->jumped += thread->clock.now - before;
+}
+
 /* ---- times by address: futex words, barriers ----------------------------------------------------- */
 
 /* The latest time at which something happened to a word; those that collide share it. */
@@ -146,7 +153,7 @@ static inline void note_store(struct thread *thread, Addr address)
         return;
     spun[slot].time = thread->clock.now;
     spun[slot].writer = thread;
-    join(thread, 0);
+    wake(thread);
 }
 
 /* ---- accesses -------------------------------------------------------------------------------- */
@@ -201,7 +208,7 @@ static void before_create(ThreadId tid, ThreadId child)
         return; /* the first one */
     struct thread *parent = thread_of(tid), *created = &threads[child];
     exact_threaded = 1;
-    join(parent, 0);
+    wake(parent);
     UInt number = threads_count < TRANSFER_THREADS_MAX ? threads_count : TRANSFER_THREADS_MAX - 1;
     threads_count++;
     *created = (struct thread){.alive = True,
@@ -419,13 +426,13 @@ void exact_sharing_after_syscall(ThreadId tid, UInt number, const UWord *argumen
     UInt operation = (UInt)arguments[1] & FUTEX_OPERATION;
     Bool failed = sr_isError(result);
     if (is_wake(operation) && !failed && sr_Res(result) > 0)
-        join(thread, 0);
+        wake(thread);
     if (is_wait(operation) && (!failed || sr_Err(result) == VKI_EAGAIN)) {
         UInt slot = word_slot(arguments[0]);
         if (woken[slot].word == arguments[0])
             join(thread, woken[slot].time);
         else if (!failed)
-            join(thread, 0);
+            wake(thread);
     }
 }
 

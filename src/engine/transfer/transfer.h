@@ -109,14 +109,20 @@ struct transfer_clock {
     uint64_t since; /* when it last went on after waiting */
 };
 
-/*
- * What was done until `then` by another thread, or by several, happens before what this one does from now on. Both sides
- * of a wake-up join, the one that wakes with its own time: what it did before is apart from what it does now.
- */
+/* The thread wakes others: what it did before is apart from what it does now. */
+static inline void transfer_wake(struct transfer_clock *clock)
+{
+    clock->now = clock->since = (clock->now / TRANSFER_NEAR + 1) * TRANSFER_NEAR;
+}
+
+/* What others did until `then` happens before what this one does from now on; nothing, if it has waited until later than
+   that already. */
 static inline void transfer_join(struct transfer_clock *clock, uint64_t then)
 {
-    uint64_t latest = then > clock->now ? then : clock->now;
-    clock->now = clock->since = (latest / TRANSFER_NEAR + 1) * TRANSFER_NEAR;
+    if (then < clock->since)
+        return;
+    clock->now = then > clock->now ? then : clock->now;
+    transfer_wake(clock);
 }
 
 /*
