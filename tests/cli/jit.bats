@@ -294,3 +294,53 @@ JS
     KINDS=silent,load record node --perf-prof busy.js
     grep -q '"function":"[^"]*hotloop' json
 }
+
+@test "Java's own list, by the options that the report names" {
+    command -v javac >/dev/null || skip "no javac"
+    record "$BATS_FILE_TMPDIR/jit" none /tmp
+    options=$("$HEADROOM" report p.headroom | tr -s ' \n' ' ' | sed -n 's/.*Java: \([^;]*\);.*/\1/p')
+    rm -f pid
+    cat >Hot.java <<'J'
+public class Hot {
+    static final long[] cell = new long[16];
+    static void rewrite(int turns) { for (int i = 0; i < turns; i++) { cell[3] = i; cell[5 + (i & 1)] = cell[3] + i; } }
+    public static void main(String[] words) {
+        long sum = 0;
+        for (int round = 0; round < 50000; round++) { rewrite(40000); sum += cell[3]; }
+        if (sum != 50000L * 39999) System.exit(3);
+    }
+}
+J
+    javac Hot.java
+    record java $options Hot
+    python3 -c '
+import json
+report = json.load(open("json"))
+assert report["exit"] == {"code": 0, "signal": None}, report["exit"]
+dead = report["waste"]["dead"]
+assert dead["fraction"] > 0.9, dead["fraction"]
+share = sum(pair["share"] for pair in dead["pairs"] if "Hot.rewrite" in (pair["second"][0]["function"] or ""))
+assert share > 0.9, share
+'
+    cpu_time jit 0.7 1
+}
+
+# Debian's is built without -DLUAJIT_USE_PERFTOOLS.
+@test "LuaJIT's own list" {
+    luajit=${LUAJIT:-luajit}
+    command -v "$luajit" >/dev/null || skip "no luajit"
+    cat >hot.lua <<'L'
+local cell = require("ffi").new("int64_t[16]")
+local function rewrite(turns) for i = 0, turns - 1 do cell[3] = i end end
+for round = 1, 600 do rewrite(2000000) end
+L
+    record "$luajit" hot.lua
+    [ -s "/tmp/perf-$(cat pid).map" ] || skip "this luajit writes no list"
+    python3 -c '
+import json
+dead = json.load(open("json"))["waste"]["dead"]
+share = sum(pair["share"] for pair in dead["pairs"] if "hot.lua" in (pair["second"][0]["function"] or ""))
+assert dead["fraction"] > 0.8 and share > 0.8, (dead["fraction"], share)
+'
+    cpu_time jit 0.8 1
+}

@@ -312,7 +312,8 @@ bool import_jit_tell(const struct import_jit_names *names, bool wanted)
         good = import_degraded(
             profile, "code that is in no file, as just-in-time compilers make it, has no names: "
                      "there is no list of it in /tmp/perf-PID.map or jit-PID.dump (node: "
-                     "--perf-basic-prof; Java: -XX:+DumpPerfMapAtExit; .NET: "
+                     "--perf-basic-prof; Java: -XX:+UnlockDiagnosticVMOptions "
+                     "-XX:+DumpPerfMapAtExit; LuaJIT: compiled with -DLUAJIT_USE_PERFTOOLS; .NET: "
                      "DOTNET_PerfMapEnabled=1)");
     return good;
 }
