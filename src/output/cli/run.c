@@ -22,7 +22,8 @@ static const struct option_spec run_options[] = {
     OPTION_OUTPUT("run"),
     {"repeat", 0, OPTION_COUNT, OWN(run_settings, runs), .value = RUNS_MOST, .low = 1,
      .high = RUNS_MOST, .argument = "[N]",
-     .help = "Run COMMAND again until there are about 300 decided samples of each kind, N runs "
+     .help = "Run COMMAND again until there are about 300 decided samples of each kind of waste, N "
+             "runs "
              "were made, or --max-time is over, and add up all runs. Without N: as often as is "
              "needed. Whatever COMMAND does, it does again. Its output and exit status are those "
              "of the first run; what further runs print is discarded. They read the same "

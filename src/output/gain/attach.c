@@ -76,20 +76,20 @@ static bool list_lines(const struct profile *profile, struct known_lines *known)
 }
 
 /* The frame of that profile at the line; 0: it knows no such line. */
-static uint32_t find_frame(struct known_lines *known, const struct profile *profile,
+static uint32_t find_frame(const struct known_lines *known, const struct profile *profile,
                            struct line wanted)
 {
-    for (uint32_t i = 0; i < known->count; i++)
-        if (same_line(known->lines[i], wanted))
-            return (uint32_t)(known->lines[i].frame - profile->frames);
-    return 0;
+    uint32_t item;
+    bool found = util_index_find(&known->index, line_hash(wanted), equal_frame, known->lines,
+                                 &wanted, &item);
+    return found ? (uint32_t)(known->lines[item].frame - profile->frames) : 0;
 }
 
 /* ---- attaching ---------------------------------------------------------------------------------- */
 
 static bool add_counts(const struct places *places, const struct gain_lines *lines,
-                       const struct gain_count *counts, uint32_t kind, struct known_lines *known,
-                       struct profile *profile)
+                       const struct gain_count *counts, uint32_t kind,
+                       const struct known_lines *known, struct profile *profile)
 {
     for (size_t i = 1; i < lines->count; i++) {
         struct line wanted = {places->profile, &places->profile->frames[lines->frames[i]]};
@@ -165,28 +165,58 @@ bool gain_attach_waits(const struct profile *timed, struct profile *profile)
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
-/* The rows are few, and so are lines; most pairs of them differ in the line's number. */
-static uint32_t line_of(const struct profile *profile, const struct gain_lines *lines,
-                        uint32_t frame)
+struct numbered {
+    const struct profile_frame *frames, *wanted;
+};
+
+static bool equal_line(const void *items, uint32_t item, const void *key)
 {
-    for (uint32_t i = 1; i < lines->count; i++)
-        if (place_same_line(&profile->frames[lines->frames[i]], &profile->frames[frame]))
-            return i;
-    return 0;
+    const struct numbered *numbered = key;
+    return place_same_line(&numbered->frames[((const uint32_t *)items)[item]], numbered->wanted);
+}
+
+/* Finds numbers of lines by their frames. False: no memory. */
+static bool index_lines(const struct profile *profile, const struct gain_lines *lines,
+                        struct util_index *index)
+{
+    for (uint32_t i = 1; i < lines->count; i++) {
+        struct numbered key = {profile->frames, &profile->frames[lines->frames[i]]};
+        uint32_t item;
+        bool found;
+        if (!util_index_enter(index, place_line_hash(key.wanted), equal_line, lines->frames, &key,
+                              i, &item, &found))
+            return false;
+    }
+    return true;
+}
+
+static void add_row(const struct profile *profile, const struct gain_lines *lines,
+                    const struct util_index *index, const struct profile_counted *row,
+                    struct gain_count *counts)
+{
+    struct numbered key = {profile->frames, &profile->frames[row->frame]};
+    uint32_t line;
+    if (!util_index_find(index, place_line_hash(key.wanted), equal_line, lines->frames, &key,
+                         &line))
+        return;
+    counts[line].waste += row->waste_bytes;
+    counts[line].use += row->use_bytes;
 }
 
 bool gain_counted(const struct places *places, const struct gain_lines *lines, uint32_t kind,
                   struct gain_count **counts)
 {
     const struct profile *profile = places->profile;
+    struct util_index index = {0};
     struct gain_count *made = calloc(lines->count, sizeof *made);
-    for (size_t i = 0; made && i < profile->counted_count; i++) {
-        const struct profile_counted *row = &profile->counted[i];
-        uint32_t line = row->kind == kind ? line_of(profile, lines, row->frame) : 0;
-        made[line].waste += line ? row->waste_bytes : 0;
-        made[line].use += line ? row->use_bytes : 0;
-    }
-    if (made)
+    bool good = made && (profile->counted_count == 0 || index_lines(profile, lines, &index));
+    for (size_t i = 0; good && i < profile->counted_count; i++)
+        if (profile->counted[i].kind == kind)
+            add_row(profile, lines, &index, &profile->counted[i], made);
+    util_index_free(&index);
+    if (good)
         *counts = made;
-    return made != NULL;
+    else
+        free(made);
+    return good;
 }
