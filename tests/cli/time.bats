@@ -103,6 +103,8 @@ assert "run" not in json.load(sys.stdin)'
     grep -q '^What to fix first' err
     [ "$(grep -cE '^  #[0-9]+  about' err)" -le 3 ]
     lacks '^Dead stores' err
+    # The three with all that is said of them fit on a screen.
+    [ "$(sed -n '/^What to fix first/,/^Limits/p' err | wc -l)" -le 36 ]
     "$HEADROOM" report --kinds dead run.headroom >dead
     grep -q '^Dead stores' dead
     "$HEADROOM" report --format json run.headroom | python3 -c '
@@ -120,7 +122,8 @@ for f in found:
     gain = f["gain"]
     assert 0 <= gain["low"] <= gain["direct"] <= gain["ci95"][1] and gain["direct"] <= gain["ceiling"] <= 1, gain
 assert sum(f["gain"]["direct"] for f in found) <= 1.0001
-assert [f["gain"]["low"] for f in found] == sorted((f["gain"]["low"] for f in found), reverse=True)
+middles = [f["gain"]["low"] + f["gain"]["direct"] for f in found]
+assert all(a >= b - 2e-6 for a, b in zip(middles, middles[1:])), middles
 '
     try 0 "$HEADROOM" view -o run.html run.headroom
     grep -q 'What to fix first' run.html
