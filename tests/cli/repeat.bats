@@ -104,6 +104,21 @@ runs_merged()
     [ "$(runs_merged)" -eq 1 ]
 }
 
+@test "a further run that deletes the directory leaves the profile elsewhere" {
+    mkdir room elsewhere
+    cat >program <<'S'
+echo >>../runs
+[ "$(wc -l <../runs)" -ne 3 ] || rm -r ../room
+exit 0
+S
+    (cd room && TMPDIR="$BATS_TEST_TMPDIR/elsewhere" "$HEADROOM" run --repeat 9 -- bash ../program </dev/null 2>../err) ||
+        { cat err; return 1; }
+    [ ! -e room ]
+    local profile=$(ls elsewhere/*/run.headroom)
+    grep -qF "The profile is in '$BATS_TEST_TMPDIR/$profile' instead." err || { cat err; return 1; }
+    "$HEADROOM" report "$profile" | grep -Eq '^  [23] runs, added up'
+}
+
 @test "an interrupt ends repeating and keeps what there is" {
     "$HEADROOM" run --repeat --max-time 600 -- "$AGAIN" runs 1000 0 0 sleep </dev/null >out 2>err &
     local headroom=$!

@@ -35,7 +35,7 @@ struct step {
 };
 
 struct deep {
-    const struct recording *first;
+    struct recording *first;
     const struct sequel *sequel;
     const struct step *step;
     struct launch_result result; /* of the step's run */

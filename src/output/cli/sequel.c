@@ -131,7 +131,7 @@ void sequel_redirect_end(struct launch_request *request)
 
 /* ---- the profile --------------------------------------------------------------------------------- */
 
-bool sequel_replace(const struct recording *recording, const struct profile *profile, char *error)
+static bool replace(const struct recording *recording, const struct profile *profile, char *error)
 {
     char fresh[LAUNCH_PATH_BYTES + 8];
     snprintf(fresh, sizeof fresh, "%s.run", recording->log_path);
@@ -143,6 +143,29 @@ bool sequel_replace(const struct recording *recording, const struct profile *pro
              strerror(errno));
     unlink(fresh);
     return false;
+}
+
+/* A further run may have deleted the directory, with the first profile in it. */
+static bool write_elsewhere(struct recording *recording, const struct profile *profile)
+{
+    char ignored[LAUNCH_ERROR_BYTES], path[LAUNCH_PATH_BYTES];
+    while (places_next(&recording->places, recording->output, path)) {
+        if (profile_write(profile, path, ignored, sizeof ignored) != BASE_OK)
+            continue;
+        strcpy(recording->written, path);
+        return true;
+    }
+    return false;
+}
+
+bool sequel_replace(struct recording *recording, const struct profile *profile, char *error)
+{
+    if (replace(recording, profile, error))
+        return true;
+    if (access(recording->written, F_OK) == 0 || !write_elsewhere(recording, profile))
+        return false;
+    say("%s The profile is in '%s' instead.", error, recording->written);
+    return true;
 }
 
 void sequel_degraded(struct profile *profile, const char *sentence)

@@ -42,9 +42,9 @@ void sequel_redirect_end(struct launch_request *request);
 bool sequel_is_over(const struct sequel *sequel, double further_s);
 uint64_t sequel_deadline_ns(const struct sequel *sequel);
 
-/* Puts the profile in the place of the first one, of which `.old` is not to become a copy. False: error
-   (LAUNCH_ERROR_BYTES). */
-bool sequel_replace(const struct recording *recording, const struct profile *profile, char *error);
+/* Puts the profile in the place of the first one, of which `.old` is not to become a copy; if that one is gone, elsewhere, which is
+   said. False: error (LAUNCH_ERROR_BYTES). */
+bool sequel_replace(struct recording *recording, const struct profile *profile, char *error);
 
 /* What has to be said, kept in the profile; the sentence stays the caller's. */
 void sequel_degraded(struct profile *profile, const char *sentence);
