@@ -506,6 +506,35 @@ static void waits_are_bounded_by_the_time_there(void **state)
     end(&made);
 }
 
+/* Lines 11 and 20 lose their data: without the one, the other need not wait. Line 10, in the loop of line 11, loses none. */
+static void who_empties_caches_costs_others_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    double weight = 4e5, lines = 100000;
+    struct made made;
+    tick(profile, fixture->main, 4 * HEAVY);
+    tick(profile, fixture->line10, HEAVY);
+    tick(profile, fixture->line11, 3 * HEAVY);
+    tick(profile, fixture->line20, 2 * HEAVY);
+    add_reuse(fixture, lines);
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+        fixture->line20, fixture->line20,       400, weight, weight * lines, weight * lines * lines,
+        weight * lines,  weight * lines * lines};
+    *profile_add_sampled(profile) =
+        (struct profile_sampled){PROFILE_REUSE, fixture->line20, 1000, 1000, 1000};
+    pair(profile, PROFILE_DEAD, fixture->line10, fixture->line10, 1000, 0);
+    total(profile, PROFILE_DEAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 3);
+    for (size_t i = 0; i < made.list.strong; i++)
+        if (line_of(fixture, &made.list, i) == 11)
+            assert_float_equal((float)made.list.items[i].ceiling, 0.6, 1e-4);
+        else if (line_of(fixture, &made.list, i) == 10)
+            assert_float_equal((float)made.list.items[i].ceiling, 0.4, 1e-4);
+    end(&made);
+}
+
 static void what_caches_hold_is_no_finding(void **state)
 {
     struct fixture *fixture = *state;
@@ -543,6 +572,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),
         cmocka_unit_test(waits_follow_from_misses),
         cmocka_unit_test_setup_teardown(waits_are_bounded_by_the_time_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_empties_caches_costs_others_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_caches_hold_is_no_finding, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nothing_nothing_is_gained, setup, teardown),
     };

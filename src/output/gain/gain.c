@@ -44,6 +44,7 @@ struct work {
     struct gain_list *list;
     struct ticks *lines; /* by line */
     uint32_t *loop_of;   /* by frame; 0: none */
+    bool *waiting;       /* by row of times: at what waits for data that caches have lost */
     double ns, squares;  /* of all ticks */
 };
 
@@ -206,6 +207,7 @@ static void add_times(struct work *work, const struct gain_sink *sink)
         line->ticks += time->ticks;
         line->sure_ns += access && access->sure ? ns : 0;
         line->waiting_ns += waits ? ns : 0;
+        work->waiting[i] = waits != NULL;
     }
 }
 
@@ -230,12 +232,14 @@ static bool passes(const struct work *work, uint32_t context, uint32_t loop, uin
     return false;
 }
 
-static double time_around(const struct work *work, uint32_t frame)
+/* spreads: and in what waits for data elsewhere. */
+static double time_around(const struct work *work, uint32_t frame, bool spreads)
 {
     const struct profile *profile = work->places->profile;
     double ns = 0;
     for (size_t i = 0; i < profile->times_count; i++)
-        if (passes(work, profile->times[i].context, work->loop_of[frame], frame))
+        if ((spreads && work->waiting[i]) ||
+            passes(work, profile->times[i].context, work->loop_of[frame], frame))
             ns += (double)profile->times[i].ns;
     return ns;
 }
@@ -249,16 +253,26 @@ static uint32_t own_frame(const struct places *places, uint32_t context)
     return places->profile->contexts[context].frame;
 }
 
+/* Does it lose its own data from the caches? Then it goes over more than they hold, and pushes out what others use. */
+static bool spreads_to_others(const struct gain_finding *finding)
+{
+    for (size_t i = 0; i < finding->count; i++)
+        if (finding->symptoms[i].waits && !finding->symptoms[i].weak)
+            return true;
+    return false;
+}
+
 /* The most that there is around any of the accesses that the finding is about. */
 static double ceiling_of(const struct work *work, const struct gain_finding *finding)
 {
     const struct places *places = work->places;
+    bool spreads = spreads_to_others(finding);
     double most = 0;
     for (size_t i = 0; i < finding->count; i++) {
         const uint32_t ends[] = {finding->symptoms[i].first, finding->symptoms[i].second};
         for (unsigned end = 0; end < BASE_COUNT(ends) && !finding->symptoms[i].weak; end++)
             if (work->list->lines.of_place[places->place_of[ends[end]]] == finding->line)
-                most = fmax(most, time_around(work, own_frame(places, ends[end])));
+                most = fmax(most, time_around(work, own_frame(places, ends[end]), spreads));
     }
     return most / work->ns;
 }
@@ -400,7 +414,8 @@ static bool begin(struct work *work)
     work->loop_of = calloc(profile->frames_count + 1, sizeof *work->loop_of);
     for (size_t i = 0; work->loop_of && i < profile->frame_loops_count; i++)
         work->loop_of[profile->frame_loops[i].frame] = profile->frame_loops[i].loop;
-    return work->lines && work->loop_of;
+    work->waiting = calloc(profile->times_count + 1, sizeof *work->waiting);
+    return work->lines && work->loop_of && work->waiting;
 }
 
 bool gain_make(const struct places *places, struct source_cache *sources, struct gain_list *list)
@@ -415,6 +430,7 @@ bool gain_make(const struct places *places, struct source_cache *sources, struct
     }
     free(work.lines);
     free(work.loop_of);
+    free(work.waiting);
     free(sink.wasted.items);
     free(sink.waiting.items);
     if (good)

@@ -10,7 +10,8 @@
  *   direct   the line's CPU time, times that share; of several symptoms the largest
  *   low      GAIN_SURE of the same, of the wasted instructions alone, at the lower ends of both 95 %
  *            intervals; nothing of loads whose values are needed anyway
- *   ceiling  the CPU time of the innermost loop around the line; without one, of its function
+ *   ceiling  the CPU time of the innermost loop around the line; without one, of its function. If the line loses its own
+ *            data from the caches, it pushes out those of others, too: and all that waits elsewhere
  *
  * Data that caches have lost when they are used again cost what the misses take, by the latencies of the machine
  * (stall.c), but no more than the time at the instructions that wait.
