@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What mending findings would gain, of profiles made by hand, in which every figure is known. */
+#include "gain/attach.h"
 #include "gain/gain.h"
 
 #include "analysis/analysis.h"
@@ -554,6 +555,68 @@ static void of_nothing_nothing_is_gained(void **state)
     end(&made);
 }
 
+/* The same code, whose modules and frames have other numbers, under the exact engine: 30 of 100 bytes that line 10 stores
+   are dead, by memset, and all of another module's line 11. */
+static struct profile *make_exact(void)
+{
+    struct profile *exact = profile_new();
+    exact->run = (struct profile_run){
+        .verb = "waste", .engine = "exact", .weighting = "accesses", .cpu_s = -1, .system_s = -1};
+    profile_add_modules(exact)->path = "/x/other";
+    profile_add_modules(exact)->path = "/lib/x86_64-linux-gnu/libc.so.6";
+    profile_add_modules(exact)->path = "/x/work";
+    uint32_t other = add(exact, 0, "work", 11, 1, 200);
+    uint32_t main = add(exact, 0, "main", 1, 3, 1), line10 = add(exact, main, "work", 10, 3, 104);
+    uint32_t cleared = add(exact, line10, "memset", 0, 2, 400);
+    pair(exact, PROFILE_DEAD, cleared, cleared, 30, 0);
+    pair(exact, PROFILE_DEAD, cleared, line10, 0, 70);
+    pair(exact, PROFILE_DEAD, other, other, 50, 0);
+    total(exact, PROFILE_DEAD);
+    return exact;
+}
+
+static void test_counts_are_attached(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made;
+    struct profile *exact = make_exact();
+    tick(fixture->profile, fixture->memset, HEAVY);
+    tick(fixture->profile, fixture->line11, HEAVY);
+    pair(fixture->profile, PROFILE_DEAD, fixture->memset, fixture->memset, 2,
+         0); /* two samples: weak */
+    pair(fixture->profile, PROFILE_DEAD, fixture->line11, fixture->line11, 100, 0);
+    total(fixture->profile, PROFILE_DEAD);
+    assert_true(gain_attach(exact, fixture->profile));
+    profile_free(exact);
+    assert_int_equal(fixture->profile->counted_count, 1);
+    const struct profile_counted *counted = &fixture->profile->counted[0];
+    assert_int_equal(counted->kind, PROFILE_DEAD);
+    assert_int_equal(fixture->profile->frames[counted->frame].line, 10);
+    assert_true(counted->waste_bytes == 30 && counted->use_bytes == 70);
+
+    make(fixture, &made);
+    assert_int_equal(made.list.count, 2);
+    for (size_t i = 0; i < made.list.count; i++) {
+        const struct gain_finding *finding = &made.list.items[i];
+        const struct gain_symptom *symptom = &finding->symptoms[0];
+        bool ten = fixture->profile->frames[made.list.lines.frames[finding->line]].line == 10;
+        assert_int_equal(symptom->counted, ten);
+        assert_false(finding->weak);
+        if (!ten)
+            continue;
+        assert_true(symptom->waste.share == 0.3 && symptom->waste.low == 0.3 &&
+                    symptom->waste.high == 0.3);
+        assert_float_equal(finding->direct, 0.5 * 0.3 * symptom->part, 1e-9);
+    }
+    end(&made);
+
+    /* Again, in place of what there was. */
+    exact = make_exact();
+    assert_true(gain_attach(exact, fixture->profile));
+    assert_int_equal(fixture->profile->counted_count, 1);
+    profile_free(exact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,6 +638,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_empties_caches_costs_others_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_caches_hold_is_no_finding, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nothing_nothing_is_gained, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_counts_are_attached, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
