@@ -38,7 +38,7 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
         *added = key;
     }
     struct import_thread *thread = &gather->threads[gather->current_thread];
-    bool armed = record->armed == 1; /* 2: reuse, foreseen */
+    bool armed = record->armed == 1 || (record->armed == 2 && record->kind != PROFILE_REUSE);
     thread->seen_samples[record->kind]++;
     thread->seen_armed[record->kind] += armed;
     profile->sampled[item].samples++;

@@ -148,15 +148,36 @@ struct agent_attempt {
     uint64_t stop;      /* HOP: the breakpoint */
     uint32_t visits;    /* HOP: hits of the breakpoint to let pass */
     uint32_t strangers; /* PENDING: traps by other instructions */
-    uint32_t matching, instructions;
-    uint64_t armed_entries; /* PENDING: the handler that armed the scout */
-    bool counted;           /* by the count source: skip says which access ahead */
+    uint8_t kinds;      /* asked by the tick: those of waste together, or reuse alone */
+    uint32_t matching, stores, instructions; /* seen ahead; stores: of matching */
+    uint64_t armed_entries;                  /* PENDING: the handler that armed the scout */
+    bool counted;                            /* by the count source: skip says which access ahead */
     uint32_t skip;
     float weight;  /* CPU time in base intervals, less where accesses are sparse */
     float density; /* matching accesses an instruction, seen ahead */
     uint64_t watched;
     uint8_t before[DETECT_MAX_BYTES]; /* memory of the foreseen access while it is pending */
     struct forecast_outcome hit;
+};
+
+/* An access ahead that all kinds sampling its direction ask about: see ahead.c. */
+struct agent_ahead {
+    uint8_t open;      /* bit k: kind k asks, and is not decided */
+    uint8_t decidable; /* bit k: what kind k compares is known */
+    float weight, density;
+    uint32_t node; /* its context, once that was needed */
+    uint64_t watched;
+    struct forecast_outcome hit;
+    uint8_t before[DETECT_MAX_BYTES],
+        value[DETECT_MAX_BYTES]; /* memory there, before it and after */
+};
+
+/* The function that a tick interrupted, and what the walk found outside of it. */
+struct agent_frame {
+    uint64_t function; /* first byte; 0: not known, or the thread has moved on */
+    uint32_t callers;  /* node */
+    uint32_t missing;  /* flags for what is entered below it */
+    bool broken;
 };
 
 /* A use whose reuse is waited for, and when it was: see reuse.c. */
@@ -214,6 +235,7 @@ struct agent_thread {
     struct agent_watch scout;
     struct agent_watch companions[AGENT_COMPANIONS]; /* of watches[0]: other words of its line */
     struct agent_attempt attempt;
+    struct agent_frame frame;
     uint32_t generation;
     uint32_t unloads; /* modules_unloads() that the forecast's code is good for */
     struct agent_memory memory;
@@ -277,6 +299,9 @@ bool sample_arm(struct agent_thread *self, struct agent_watch *watch, enum os_wa
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched);
 /* The scouted access has happened: counts it and lets detect decide. */
 void sample_store(struct agent_thread *self, struct detect_sample *sample);
+/* The record of a sample alone; armed, trap_ns: as in struct wire_sample. */
+void sample_record(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed,
+                   uint32_t trap_ns);
 /* Logs a stored sample; armed: as in struct wire_sample. The record must have been reserved. */
 void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed);
 /* Gives up whatever is watched. */
@@ -335,6 +360,18 @@ void question_init(struct agent_thread *self);
  * asked alike the sample's weight is divided by how much more often its kind is asked.
  */
 int question_pick(struct agent_thread *self, uint8_t directions, float *weight);
+/* For a tick: bits of all kinds that it asks, those of waste or reuse alone; the weight is divided by how often they are. */
+uint8_t question_ask(struct agent_thread *self, float *weight);
+
+/* ---- decided without traps (ahead.c) --------------------------------------------------- */
+
+/*
+ * Asks what ahead->open has about the access that `goal` leads to, ahead of the state that was given to
+ * sample_foresee. Logs what can be decided by looking further ahead; what cannot stays open. weight and density are
+ * the caller's. False: there is no such access, or it is never watched.
+ */
+bool ahead_ask(struct agent_thread *self, const struct forecast_goal *goal,
+               struct agent_ahead *ahead);
 
 /* ---- reuse (reuse.c) ------------------------------------------------------------------ */
 
@@ -404,6 +441,11 @@ uint32_t context_enter_touch(struct agent_thread *self, const struct base_regist
 uint32_t context_enter_then(struct agent_thread *self, const struct base_registers *registers,
                             const struct base_memory *memory, uint64_t leaf, uint32_t flags,
                             enum wire_drop *drop);
+/* The same for an access that was foreseen, `then` and `memory` being the state before it. Where it is in the function that
+   the tick interrupted, there is nothing to walk. */
+uint32_t context_enter_ahead(struct agent_thread *self, const struct base_registers *then,
+                             const struct base_memory *memory,
+                             const struct forecast_outcome *access, enum wire_drop *drop);
 /* Node of the calling context of a function that was entered with these registers, ip being its return address. */
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop);

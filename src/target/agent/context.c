@@ -207,12 +207,29 @@ uint32_t context_enter(struct agent_thread *self, const struct base_registers *r
     return enter_walk(self, registers, &self->memory.base, leaf, where, flags, drop);
 }
 
+/* Where the tick came, and what is outside of it for accesses that are ahead in the same function. */
+static uint32_t enter_frame(struct agent_thread *self, const struct base_registers *registers,
+                            enum wire_drop *drop)
+{
+    struct agent_frame *frame = &self->frame;
+    uint64_t broken = self->counters->broken_stacks; /* these are of findings */
+    bool entered = enter_frames(self, registers, &self->memory.base, 1, &frame->callers,
+                                &frame->missing, drop);
+    frame->broken = self->counters->broken_stacks != broken;
+    self->counters->broken_stacks = broken;
+    if (!entered)
+        return 0;
+    frame->function = modules_function_start(registers->ip);
+    return enter(self, frame->callers, registers->ip, WIRE_NODE_LEAF | frame->missing, drop);
+}
+
 /* In the agent itself it is headroom's time, not the program's: it counts for nothing. */
 void context_log_tick(struct agent_thread *self, const struct base_registers *registers,
                       uint64_t period_ns, uint32_t flags)
 {
     uint64_t ip = registers->ip;
     enum wire_drop drop;
+    self->frame.function = 0;
     if (agent_owns(ip))
         return;
     struct agent_module *module = modules_find(ip);
@@ -221,10 +238,8 @@ void context_log_tick(struct agent_thread *self, const struct base_registers *re
                                .flags = flags,
                                .vaddr = module ? ip - module->bias : ip,
                                .period_ns = period_ns};
-    uint64_t broken = self->counters->broken_stacks; /* these are of findings */
     if (!(flags & (WIRE_TICK_LATE | WIRE_TICK_PLAIN)))
-        record.node = context_enter(self, registers, ip, CONTEXT_HERE, 0, &drop);
-    self->counters->broken_stacks = broken;
+        record.node = enter_frame(self, registers, &drop);
     if (!module || log_module(self, module))
         wire_write(&self->writer, &record.record);
 }
@@ -254,6 +269,19 @@ uint32_t context_enter_then(struct agent_thread *self, const struct base_registe
                             enum wire_drop *drop)
 {
     return enter_walk(self, registers, memory, leaf, CONTEXT_HERE, flags, drop);
+}
+
+uint32_t context_enter_ahead(struct agent_thread *self, const struct base_registers *then,
+                             const struct base_memory *memory,
+                             const struct forecast_outcome *access, enum wire_drop *drop)
+{
+    const struct agent_frame *frame = &self->frame;
+    uint64_t leaf = access->insn.address;
+    uint32_t flags = context_flags(&access->insn, &access->insn.accesses[access->access]);
+    if (!access->same_frame || !frame->function || modules_function_start(leaf) != frame->function)
+        return context_enter_then(self, then, memory, leaf, flags, drop);
+    self->counters->broken_stacks += frame->broken;
+    return enter(self, frame->callers, leaf, flags | WIRE_NODE_LEAF | frame->missing, drop);
 }
 
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,

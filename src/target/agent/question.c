@@ -12,7 +12,8 @@
  * waste would share two registers, where one that waits long blocks the others. Rejected as well: a
  * draw before each sample. Reuse would be given up by the next sample of waste, a few milliseconds later.
  *
- * Kinds of which fewer samples are decided so far are asked more often, up to FAVOUR_MOST times. Since shares are set
+ * A tick of the clock asks all kinds of waste (ahead.c), or reuse. Of an access that comes by itself one kind is asked:
+ * kinds of which fewer samples are decided so far more often, up to FAVOUR_MOST times. Since shares are set
  * before a round begins, a sample weighs the inverse of its share, and what a kind finds stands for the
  * same time whatever the others found: no estimate is biased by it.
  */
@@ -183,13 +184,26 @@ static int pick(struct agent_thread *self, uint8_t directions)
     return count ? kinds[base_random_below(&self->random, count)] : -1;
 }
 
+static void count_question(struct agent_thread *self)
+{
+    if (self->question.left == 0)
+        change_turn(self);
+    self->question.left--;
+}
+
 int question_pick(struct agent_thread *self, uint8_t directions, float *weight)
 {
-    struct agent_question *question = &self->question;
-    if (!question->mixed)
+    if (!self->question.mixed)
         return pick(self, directions);
-    if (question->left == 0)
-        change_turn(self);
-    question->left--;
+    count_question(self);
     return pick_mixed(self, directions, weight);
+}
+
+uint8_t question_ask(struct agent_thread *self, float *weight)
+{
+    if (self->question.mixed) {
+        count_question(self);
+        *weight /= self->question.turn;
+    }
+    return kinds_of(self);
 }

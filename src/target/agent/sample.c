@@ -56,7 +56,8 @@ void sample_finish(struct agent_thread *self, enum wire_drop reason)
     os_watch_disarm(&self->scout.os);
     self->attempt.scout = AGENT_SCOUT_IDLE;
     self->counters->dropped[reason]++;
-    self->question.absent[self->attempt.kind] += reason == WIRE_DROP_NO_ACCESS;
+    for (unsigned kind = 0; kind < DETECT_KINDS && reason == WIRE_DROP_NO_ACCESS; kind++)
+        self->question.absent[kind] += self->attempt.kinds >> kind & 1;
 }
 
 void sample_drop(struct agent_thread *self, enum wire_drop reason)
@@ -194,14 +195,10 @@ bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
     return sample_arm(self, &self->scout, type, watched);
 }
 
-void sample_watch(struct agent_thread *self)
+static void watch_byte(struct agent_thread *self)
 {
     struct agent_attempt *attempt = &self->attempt;
     const struct forecast_outcome *hit = &attempt->hit;
-    if (attempt->kind == DETECT_REUSE)
-        reuse_choose(self);
-    else
-        attempt->watched = hit->address + base_random_below(&self->random, hit->bytes);
     if (sample_refuses(self, attempt->watched) || hit->bytes > DETECT_MAX_BYTES) {
         sample_finish(self, WIRE_DROP_REFUSED);
         return;
@@ -214,6 +211,17 @@ void sample_watch(struct agent_thread *self)
     attempt->armed_entries = self->entries;
     attempt->scout = AGENT_SCOUT_PENDING;
     base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);
+}
+
+void sample_watch(struct agent_thread *self)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    const struct forecast_outcome *hit = &attempt->hit;
+    if (attempt->kind == DETECT_REUSE)
+        reuse_choose(self);
+    else
+        attempt->watched = hit->address + base_random_below(&self->random, hit->bytes);
+    watch_byte(self);
 }
 
 void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
@@ -246,29 +254,106 @@ void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
  * counts; weighing by density throughout would take every instruction for equally
  * fast, and is wrong for loops that differ in instructions an iteration but not in time.
  */
-static void weigh(struct agent_attempt *attempt)
+static float weigh(float weight, float density)
 {
-    attempt->density = (float)attempt->matching / (float)attempt->instructions;
-    if (attempt->density * SPARSE_INSTRUCTIONS < 1)
-        attempt->weight *= attempt->density * SPARSE_INSTRUCTIONS;
+    return density * SPARSE_INSTRUCTIONS < 1 ? weight * density * SPARSE_INSTRUCTIONS : weight;
 }
 
-/* Watches one of the `count` matching accesses on the way just foreseen, each as likely. */
-static void choose(struct agent_thread *self, struct forecast_goal goal, uint32_t count)
+/* Watches one of the `count` accesses of any direction on the way just foreseen, each as likely. */
+static void choose_one(struct agent_thread *self, struct forecast_goal goal, uint32_t count)
 {
+    struct agent_attempt *attempt = &self->attempt;
     goal.skip = (uint32_t)base_random_below(&self->random, count);
-    if (forecast_run(&self->forecast, &goal, &self->attempt.hit) != FORECAST_HIT) {
+    if (forecast_run(&self->forecast, &goal, &attempt->hit) != FORECAST_HIT) {
         sample_finish(self, WIRE_DROP_BLOCKED);
         return;
     }
-    weigh(&self->attempt);
+    attempt->density = (float)attempt->matching / (float)attempt->instructions;
+    attempt->weight = weigh(attempt->weight, attempt->density);
     sample_watch(self);
+}
+
+static uint8_t kinds_sampling(uint8_t kinds, uint8_t direction)
+{
+    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+        if (!(detect_kinds[kind].samples & direction))
+            kinds &= (uint8_t) ~(1u << kind);
+    return kinds;
+}
+
+static void follow(struct agent_thread *self, const struct agent_ahead *ahead, uint8_t kind,
+                   unsigned among)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    attempt->kind = kind;
+    attempt->hit = ahead->hit;
+    attempt->watched = ahead->watched;
+    attempt->density = ahead->density;
+    attempt->weight = ahead->weight * (float)among;
+    watch_byte(self);
+}
+
+/* One of the questions left open is followed, and stands for all of them. */
+static void follow_one(struct agent_thread *self, const struct agent_ahead ahead[2], bool asked)
+{
+    unsigned open =
+        (unsigned)(__builtin_popcount(ahead[0].open) + __builtin_popcount(ahead[1].open));
+    if (!open && asked) { /* it has become samples, counted each */
+        self->counters->attempted--;
+        return;
+    }
+    if (!open) {
+        sample_finish(self, WIRE_DROP_REFUSED);
+        return;
+    }
+    unsigned left = (unsigned)base_random_below(&self->random, open);
+    for (unsigned i = 0; i < 2 * DETECT_KINDS; i++) {
+        const struct agent_ahead *of = &ahead[i / DETECT_KINDS];
+        if (of->open >> i % DETECT_KINDS & 1 && left-- == 0) {
+            follow(self, of, (uint8_t)(i % DETECT_KINDS), open);
+            return;
+        }
+    }
+}
+
+/* One access of each direction on the way just foreseen, each as likely as the others of it. */
+static void choose(struct agent_thread *self, struct forecast_goal goal,
+                   const struct forecast_outcome *seen)
+{
+    const struct agent_attempt *attempt = &self->attempt;
+    const uint32_t ahead_of[] = {seen->stores_passed, seen->matching_passed - seen->stores_passed};
+    const uint32_t matching[] = {attempt->stores, attempt->matching - attempt->stores};
+    static const uint8_t directions[] = {DETECT_STORES, DETECT_LOADS};
+    struct agent_ahead ahead[2];
+    bool asked = false;
+    for (unsigned i = 0; i < BASE_COUNT(ahead); i++) {
+        ahead[i].open = ahead_of[i] ? kinds_sampling(attempt->kinds, directions[i]) : 0;
+        if (!ahead[i].open)
+            continue;
+        ahead[i].density = (float)matching[i] / (float)attempt->instructions;
+        ahead[i].weight = weigh(attempt->weight, ahead[i].density);
+        goal.direction = directions[i];
+        goal.skip = (uint32_t)base_random_below(&self->random, ahead_of[i]);
+        if (ahead_ask(self, &goal, &ahead[i]))
+            asked = true;
+        else
+            ahead[i].open = 0;
+    }
+    follow_one(self, ahead, asked);
+}
+
+static bool is_fixed(void *context, uint64_t ip)
+{
+    const struct agent_module *module = modules_find(ip);
+    (void)context;
+    return module && ip >= module->text_start && ip < module->text_end;
 }
 
 void sample_exclude(struct agent_thread *self, struct forecast_goal *goal)
 {
     goal->hidden_start = agent.image_start;
     goal->hidden_bytes = agent.image_end - agent.image_start;
+    goal->is_fixed = is_fixed;
     count_ignore(self, goal);
 }
 
@@ -283,6 +368,15 @@ void sample_foresee(struct agent_thread *self, const struct base_registers *regi
     forecast_begin(&self->forecast, &start, &self->memory.base);
 }
 
+static uint8_t sampled_by(uint8_t kinds)
+{
+    uint8_t directions = 0;
+    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+        if (kinds >> kind & 1)
+            directions |= detect_kinds[kind].samples;
+    return directions;
+}
+
 /*
  * Looks over the window of instructions ahead. If it is cut short, the part seen
  * is taken with the probability of its share of the window, else the rest is
@@ -291,7 +385,7 @@ void sample_foresee(struct agent_thread *self, const struct base_registers *regi
 static void look_ahead(struct agent_thread *self, const struct base_registers *registers)
 {
     struct agent_attempt *attempt = &self->attempt;
-    struct forecast_goal goal = {.direction = detect_kinds[attempt->kind].samples,
+    struct forecast_goal goal = {.direction = sampled_by(attempt->kinds),
                                  .skip = UINT32_MAX,
                                  .max_instructions = attempt->window};
     struct forecast_outcome seen;
@@ -299,11 +393,14 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
     attempt->matching += seen.matching_passed;
+    attempt->stores += seen.stores_passed;
     attempt->instructions += seen.instructions;
     bool here = result == FORECAST_EXHAUSTED ||
                 base_random_below(&self->random, attempt->window) < seen.instructions;
-    if (here && seen.matching_passed)
-        choose(self, goal, seen.matching_passed);
+    if (here && seen.matching_passed && attempt->kinds == WIRE_REUSES)
+        choose_one(self, goal, seen.matching_passed);
+    else if (here && seen.matching_passed)
+        choose(self, goal, &seen);
     else if (result == FORECAST_BLOCKED)
         sample_hop(self, &seen);
     else
@@ -431,9 +528,10 @@ static void tick(struct agent_thread *self, const struct base_registers *registe
     uint64_t period_ns = self->period_ns;
     float weight = (float)period_ns / (float)agent.region->config.interval_ns;
     schedule(self);
-    int kind = question_pick(self, DETECT_LOADS | DETECT_STORES, &weight);
+    uint8_t kinds = question_ask(self, &weight);
     self->attempt = (struct agent_attempt){
-        .kind = (uint8_t)kind,
+        .kind = kinds == WIRE_REUSES ? DETECT_REUSE : DETECT_DEAD, /* until one is followed */
+        .kinds = kinds,
         .weight = weight,
         .window = WINDOW_LEAST + (uint32_t)base_random_below(&self->random, WINDOW_SPREAD)};
     self->counters->attempted++;
@@ -479,7 +577,8 @@ static uint32_t trap_cost(const struct agent_thread *self)
     return next && cost < UINT32_MAX ? (uint32_t)cost : 0;
 }
 
-void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed)
+void sample_record(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed,
+                   uint32_t trap_ns)
 {
     struct wire_sample record = {.record = {.type = WIRE_SAMPLE, .bytes = sizeof record},
                                  .kind = sample->kind,
@@ -488,8 +587,13 @@ void sample_log(struct agent_thread *self, const struct detect_sample *sample, u
                                  .node = sample->context_id,
                                  .weight = sample->weight,
                                  .density = self->attempt.density,
-                                 .trap_ns = trap_cost(self)};
+                                 .trap_ns = trap_ns};
     wire_write(&self->writer, &record.record);
+}
+
+void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed)
+{
+    sample_record(self, sample, armed, trap_cost(self));
     os_watch_disarm(&self->scout.os); /* no-op if a register adopted it */
     self->attempt.scout = AGENT_SCOUT_IDLE;
     self->counters->stored++;
@@ -558,6 +662,7 @@ static void scout_trap(struct agent_thread *self, const struct base_registers *r
         attempt->visits--;
     } else {
         os_watch_disarm(&self->scout.os);
+        self->frame.function = 0;
         if (attempt->counted)
             count_look_ahead(self, registers);
         else

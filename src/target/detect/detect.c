@@ -222,11 +222,9 @@ static void lose(struct detect *detect, unsigned index)
     release(detect, index);
 }
 
-static bool arm(struct detect *detect, unsigned index, const struct detect_sample *sample)
+static void begin(struct detect *detect, struct detect_register *watch,
+                  const struct detect_sample *sample)
 {
-    struct detect_register *watch = &detect->registers[index];
-    if (!detect->hooks.arm(detect->hooks.machine, index, sample))
-        return false;
     watch->busy = true;
     watch->ignored = 0;
     watch->entry = watch->chance;
@@ -237,6 +235,14 @@ static bool arm(struct detect *detect, unsigned index, const struct detect_sampl
     if (sample->kind == DETECT_LOAD && sample->modifies)
         memcpy(watch->sample.value, sample->loaded, sizeof watch->sample.value);
     sample->context->armed[sample->kind]++;
+}
+
+static bool arm(struct detect *detect, unsigned index, const struct detect_sample *sample)
+{
+    struct detect_register *watch = &detect->registers[index];
+    if (!detect->hooks.arm(detect->hooks.machine, index, sample))
+        return false;
+    begin(detect, watch, sample);
     return true;
 }
 
@@ -287,12 +293,17 @@ void detect_init(struct detect *detect, const struct detect_options *options,
     detect_assign(detect, options->kinds, options->registers, options->policy);
 }
 
+static void count(struct detect *detect, const struct detect_sample *sample)
+{
+    detect->serial++;
+    detect->counts.samples[sample->kind]++;
+    sample->context->pending[sample->kind] += sample->weight;
+}
+
 int detect_take(struct detect *detect, const struct detect_sample *sample)
 {
     unsigned kind = sample->kind;
-    detect->serial++;
-    detect->counts.samples[kind]++;
-    sample->context->pending[kind] += sample->weight;
+    count(detect, sample);
     int index = place(detect, sample);
     if (index >= 0) {
         detect->counts.armed[kind]++;
@@ -331,20 +342,18 @@ static float attribute(const struct detect *detect, const struct detect_sample *
     return detect->options.fault == DETECT_NO_ATTRIBUTION ? sample->weight : share;
 }
 
-enum detect_verdict detect_touched(struct detect *detect, unsigned index,
-                                   const struct detect_touch *touch, struct detect_finding *finding)
+static enum detect_verdict verdict_of(unsigned judgement)
 {
-    struct detect_register *watch = &detect->registers[index];
+    return judgement == NEARLY_WASTE ? DETECT_WASTE : judgement;
+}
+
+static void find(struct detect *detect, const struct detect_register *watch, unsigned judgement,
+                 struct detect_finding *finding)
+{
     const struct detect_sample *sample = &watch->sample;
-    unsigned judgement = judges[sample->kind](detect, watch, touch);
-    enum detect_verdict verdict = judgement == NEARLY_WASTE ? DETECT_WASTE : judgement;
-    if (verdict == DETECT_IGNORED) {
-        ignore(detect, index, touch);
-        return DETECT_IGNORED;
-    }
     *finding = (struct detect_finding){
         .kind = sample->kind,
-        .verdict = (uint8_t)verdict,
+        .verdict = (uint8_t)verdict_of(judgement),
         .near = judgement == NEARLY_WASTE,
         .context_id = sample->context_id,
         .bytes = sample->bytes,
@@ -355,6 +364,37 @@ enum detect_verdict detect_touched(struct detect *detect, unsigned index,
         .waited = waited(detect, watch),
     };
     detect->counts.traps[sample->kind]++;
+}
+
+enum detect_verdict detect_touched(struct detect *detect, unsigned index,
+                                   const struct detect_touch *touch, struct detect_finding *finding)
+{
+    struct detect_register *watch = &detect->registers[index];
+    unsigned judgement = judges[watch->sample.kind](detect, watch, touch);
+    enum detect_verdict verdict = verdict_of(judgement);
+    if (verdict == DETECT_IGNORED) {
+        ignore(detect, index, touch);
+        return DETECT_IGNORED;
+    }
+    find(detect, watch, judgement, finding);
     release(detect, index);
     return verdict;
+}
+
+enum detect_verdict detect_foreseen(struct detect *detect, const struct detect_sample *sample,
+                                    const struct detect_touch *touch,
+                                    struct detect_finding *finding)
+{
+    struct detect_register watch = {.chance = 1};
+    begin(detect, &watch, sample);
+    unsigned judgement = judges[sample->kind](detect, &watch, touch);
+    if (judgement != DETECT_IGNORED) {
+        count(detect, sample);
+        watch.armed_at = detect->serial;
+        detect->counts.armed[sample->kind]++;
+        detect->blind_now[sample->kind] = 0;
+        find(detect, &watch, judgement, finding);
+    }
+    sample->context->armed[sample->kind]--;
+    return verdict_of(judgement);
 }

@@ -217,6 +217,16 @@ enum detect_verdict detect_touched(struct detect *detect, unsigned index,
                                    const struct detect_touch *touch,
                                    struct detect_finding *finding);
 
+/*
+ * Takes a sample together with the next touch that its watchpoint would have answered, which is known already.
+ * It counts as one that was armed and touched at once, but needs no register, and reservoirs do not see it.
+ * touch->value: as the register would have found it; of a load, what it loaded. IGNORED: the touch says nothing;
+ * nothing was taken then. Not for DETECT_REUSE.
+ */
+enum detect_verdict detect_foreseen(struct detect *detect, const struct detect_sample *sample,
+                                    const struct detect_touch *touch,
+                                    struct detect_finding *finding);
+
 /* Gives a register up without a verdict (fork, exec, ambiguous trap). */
 void detect_abandon(struct detect *detect, unsigned index);
 

@@ -26,7 +26,7 @@ void forecast_begin(struct forecast *forecast, const struct base_registers *regi
     struct machine *machine = machine_of(forecast);
     machine->start = *registers;
     machine->memory = memory;
-    machine->at_hit = false;
+    machine->at_hit = machine->behind = false;
     machine_forget_memory(machine);
 }
 
@@ -43,7 +43,9 @@ static void reset(struct machine *machine)
     machine->ip = machine->start.ip;
     machine->flags = machine->start.flags;
     machine->flags_known = UINT32_MAX;
-    machine->untrusted = machine->at_hit = false;
+    machine->untrusted = machine->at_hit = machine->behind = machine->left = false;
+    machine->fixed = true;
+    machine->depth = 0;
     machine->path_length = 0;
     memset(machine->vector_known, 0, sizeof(machine->vector_known));
     memset(machine->vector_deferred, 0, sizeof(machine->vector_deferred));
@@ -89,7 +91,13 @@ static bool decode(struct machine *machine, uint64_t address, struct isa_insn *i
     return isa_decode_operation(bytes, count, address, insn, operation) == BASE_OK;
 }
 
-static uint16_t add_code(struct machine *machine, uint64_t address, unsigned set)
+static bool is_fixed(const struct forecast_goal *goal, uint64_t address)
+{
+    return goal->is_fixed && goal->is_fixed(goal->context, address);
+}
+
+static uint16_t add_code(struct machine *machine, const struct forecast_goal *goal,
+                         uint64_t address, unsigned set)
 {
     struct isa_insn insn;
     struct isa_operation operation;
@@ -97,12 +105,14 @@ static uint16_t add_code(struct machine *machine, uint64_t address, unsigned set
         return CODE_ENTRIES;
     unsigned at = set * CODE_WAYS + machine->oldest[set]++ % CODE_WAYS;
     pack(&machine->code[at], &insn, &operation);
+    machine->code[at].fixed = is_fixed(goal, address);
     machine->addresses[at] = address;
     return (uint16_t)at;
 }
 
 /* CODE_ENTRIES: there is no code. */
-static uint16_t find_code(struct machine *machine, uint64_t address)
+static uint16_t find_code(struct machine *machine, const struct forecast_goal *goal,
+                          uint64_t address)
 {
     unsigned set = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 56);
     _Static_assert(CODE_SETS == 1 << 8, "hashed to 8 bits");
@@ -110,17 +120,17 @@ static uint16_t find_code(struct machine *machine, uint64_t address)
         if (machine->addresses[at] == address)
             return (uint16_t)at;
     }
-    return add_code(machine, address, set);
+    return add_code(machine, goal, address, set);
 }
 
 /* Most often what followed the last time follows again. */
-static const struct entry *fetch(struct machine *machine)
+static const struct entry *fetch(struct machine *machine, const struct forecast_goal *goal)
 {
     uint16_t at = machine->next[machine->last];
     if (machine->ip == 0) /* marks empty entries */
         return NULL;
     if (machine->addresses[at] != machine->ip) {
-        at = find_code(machine, machine->ip);
+        at = find_code(machine, goal, machine->ip);
         if (at == CODE_ENTRIES)
             return NULL;
         machine->next[machine->last] = at;
@@ -175,26 +185,29 @@ static bool overlaps(const struct forecast_goal *goal, uint64_t address, uint64_
            goal->range_start - address < bytes;
 }
 
+static enum match pass(struct search *search, uint8_t direction)
+{
+    search->out.matching_passed++;
+    search->out.stores_passed += direction == ISA_STORE;
+    return MATCH_NONE;
+}
+
 /* One direction of an access that the goal asks for. */
 static enum match found(struct machine *machine, struct search *search, const struct entry *entry,
-                        unsigned access, int happens)
+                        unsigned access, uint8_t direction, int happens)
 {
     struct value address = machine_address(machine, entry, access);
     if (!address.known && search->goal->ignored_bytes && !search->goal->range_bytes &&
-        search->out.matching_passed < search->goal->skip) {
-        search->out.matching_passed++;
-        return MATCH_NONE;
-    }
+        search->out.matching_passed < search->goal->skip)
+        return pass(search, direction);
     if (!address.known)
         return MATCH_BLOCKED;
     if (!overlaps(search->goal, address.bits, entry->parts[access].bytes))
         return MATCH_NONE;
     if (happens < 0)
         return MATCH_BLOCKED;
-    if (search->out.matching_passed < search->goal->skip) {
-        search->out.matching_passed++;
-        return MATCH_NONE;
-    }
+    if (search->out.matching_passed < search->goal->skip)
+        return pass(search, direction);
     search->out.access = (uint8_t)access;
     search->out.address = address.bits;
     search->out.bytes = entry->parts[access].bytes;
@@ -217,11 +230,22 @@ static bool ignored(struct machine *machine, const struct forecast_goal *goal,
     return loaded.known && loaded.bits == goal->ignored_value;
 }
 
+/* May it be one that is looked for, although it does not match? */
+static bool is_doubtful(const struct forecast_goal *goal, const struct entry *entry,
+                        const struct part *part)
+{
+    bool unknown =
+        part->unaddressable || (part->conditional && entry->operation.code != ISA_DO_CMPXCHG);
+    return goal->sure && unknown && goal->direction & part->direction;
+}
+
 /* What is loaded and stored is two accesses, the load first. */
 static enum match match_access(struct machine *machine, struct search *search,
                                const struct entry *entry, unsigned access)
 {
     const struct part *part = &entry->parts[access];
+    if (is_doubtful(search->goal, entry, part))
+        return MATCH_BLOCKED;
     int happening = happens(machine, entry, part);
     if (happening == 0 || ignored(machine, search->goal, entry, access) ||
         (search->foreign && !search->goal->range_bytes))
@@ -230,7 +254,7 @@ static enum match match_access(struct machine *machine, struct search *search,
         if (!(part->direction & direction))
             continue;
         if (search->goal->direction & direction && !part->unaddressable) {
-            enum match result = found(machine, search, entry, access, happening);
+            enum match result = found(machine, search, entry, access, direction, happening);
             search->out.direction = direction;
             if (result != MATCH_NONE)
                 return result;
@@ -287,13 +311,18 @@ static struct iterations overlapping(const struct machine *machine, const struct
 /* Matching accesses of a string instruction, as a function of how often it iterates. */
 struct string_matches {
     struct iterations accesses[ENTRY_ACCESSES];
+    uint8_t directions[ENTRY_ACCESSES];
     unsigned count;
 };
 
-static uint64_t matches_before(const struct string_matches *matches, uint64_t iteration)
+/* Those of `directions` alone. */
+static uint64_t matches_before(const struct string_matches *matches, uint64_t iteration,
+                               uint8_t directions)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < matches->count; i++) {
+        if (!(matches->directions[i] & directions))
+            continue;
         const struct iterations *in = &matches->accesses[i];
         uint64_t end = in->end < iteration ? in->end : iteration;
         sum += end > in->first ? end - in->first : 0;
@@ -308,7 +337,7 @@ static uint64_t iterations_passing(const struct string_matches *matches, uint64_
     uint64_t low = 0, high = most;
     while (low < high) {
         uint64_t middle = high - (high - low) / 2;
-        if (matches_before(matches, middle) <= skip)
+        if (matches_before(matches, middle, ISA_LOAD | ISA_STORE) <= skip)
             low = middle;
         else
             high = middle - 1;
@@ -334,8 +363,10 @@ static enum match match_string(struct machine *machine, struct search *search,
     bool ended;
     for (unsigned i = 0; i < entry->access_count && !search->hidden; i++)
         if (entry->parts[i].direction & search->goal->direction &&
-            !(search->foreign && !search->goal->range_bytes))
+            !(search->foreign && !search->goal->range_bytes)) {
+            matches.directions[matches.count] = entry->parts[i].direction;
             matches.accesses[matches.count++] = overlapping(machine, search, entry, i);
+        }
     uint64_t skip = search->goal->skip - search->out.matching_passed;
     uint64_t count = string_count(machine, entry).bits;
     struct value done =
@@ -346,7 +377,9 @@ static enum match match_string(struct machine *machine, struct search *search,
         machine_forget(machine, entry);
         return MATCH_NONE;
     }
-    search->out.matching_passed += (uint32_t)matches_before(&matches, done.bits);
+    search->out.matching_passed +=
+        (uint32_t)matches_before(&matches, done.bits, ISA_LOAD | ISA_STORE);
+    search->out.stores_passed += (uint32_t)matches_before(&matches, done.bits, ISA_STORE);
     if (!search->foreign && !search->hidden)
         count_passed(search, done.bits * entry->access_count);
     return ended ? MATCH_NONE : match(machine, search, entry);
@@ -421,15 +454,25 @@ static void note_code(struct search *search, const struct entry *entry)
         search->back = entry->flow == ISA_CALL ? entry->address + entry->length : 0;
 }
 
+/* It has executed. */
+static void note_step(struct machine *machine, const struct entry *entry)
+{
+    machine->path[machine->path_length++] = folded(entry->address);
+    machine->left |= entry->flow == ISA_RETURN && machine->depth == 0;
+    machine->depth += (entry->flow == ISA_CALL) - (entry->flow == ISA_RETURN);
+}
+
 /* One instruction. FORECAST_EXHAUSTED means: go on. */
 static enum forecast_result advance(struct machine *machine, struct search *search)
 {
-    const struct entry *entry = fetch(machine);
+    const struct entry *entry = fetch(machine, search->goal);
     if (!entry || entry->flow == ISA_TRAP)
         return FORECAST_FAULT;
     uint64_t address = entry->address;
     note_code(search, entry);
     uint32_t passed = search->out.matching_passed, accesses = search->out.accesses_passed;
+    uint32_t stores = search->out.stores_passed;
+    machine->fixed &= entry->fixed;
     enum match matched =
         is_string(entry) ? match_string(machine, search, entry) : match(machine, search, entry);
     if (matched == MATCH_HIT)
@@ -444,33 +487,68 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
     if (step == STEP_BLOCKED) { /* it has not executed */
         search->out.matching_passed = passed;
         search->out.accesses_passed = accesses;
+        search->out.stores_passed = stores;
         return blocked(machine, search, address);
     }
     if (step == STEP_FAULT)
         return FORECAST_FAULT;
-    machine->path[machine->path_length++] = folded(address);
+    note_step(machine, entry);
     search->hidden_passed += search->hidden;
     if (entry->flow == ISA_SYSCALL)
         return blocked(machine, search, machine->ip);
     return FORECAST_EXHAUSTED;
 }
 
+static enum forecast_result go(struct machine *machine, const struct forecast_goal *goal,
+                               struct forecast_outcome *outcome)
+{
+    struct search search = {.goal = goal};
+    enum forecast_result result = FORECAST_EXHAUSTED;
+    uint32_t before = machine->path_length;
+    machine->at_hit = machine->behind = false;
+    while (result == FORECAST_EXHAUSTED && machine->path_length < PATH_LENGTH_MAX &&
+           machine->path_length - before - search.hidden_passed < goal->max_instructions)
+        result = advance(machine, &search);
+    if (result == FORECAST_EXHAUSTED && search.foreign && search.back)
+        result = blocked(machine, &search, search.back);
+    search.out.instructions = machine->path_length - before - search.hidden_passed;
+    search.out.same_frame = !machine->left && machine->depth == 0;
+    search.out.fixed = machine->fixed;
+    machine->at_hit = result == FORECAST_HIT;
+    *outcome = search.out;
+    return result;
+}
+
 enum forecast_result forecast_run(struct forecast *forecast, const struct forecast_goal *goal,
                                   struct forecast_outcome *outcome)
 {
     struct machine *machine = machine_of(forecast);
-    struct search search = {.goal = goal};
-    enum forecast_result result = FORECAST_EXHAUSTED;
     reset(machine);
-    while (result == FORECAST_EXHAUSTED && machine->path_length < PATH_LENGTH_MAX &&
-           machine->path_length - search.hidden_passed < goal->max_instructions)
-        result = advance(machine, &search);
-    if (result == FORECAST_EXHAUSTED && search.foreign && search.back)
-        result = blocked(machine, &search, search.back);
-    search.out.instructions = machine->path_length - search.hidden_passed;
-    machine->at_hit = result == FORECAST_HIT;
-    *outcome = search.out;
-    return result;
+    return go(machine, goal, outcome);
+}
+
+bool forecast_pass(struct forecast *forecast)
+{
+    struct machine *machine = machine_of(forecast);
+    bool at_hit = machine->at_hit;
+    machine->at_hit = false;
+    /* What was hit was fetched last, and is decoded. */
+    const struct entry *entry = &machine->code[machine->last];
+    if (!at_hit || is_string(entry) || execute(machine, entry) != STEP_NEXT)
+        return false;
+    note_step(machine, entry);
+    return machine->behind = true;
+}
+
+enum forecast_result forecast_resume(struct forecast *forecast, const struct forecast_goal *goal,
+                                     struct forecast_outcome *outcome)
+{
+    struct machine *machine = machine_of(forecast);
+    if (!machine->behind) {
+        *outcome = (struct forecast_outcome){.instructions = 0};
+        return FORECAST_FAULT;
+    }
+    return go(machine, goal, outcome);
 }
 
 /* ---- the state at the hit -------------------------------------------------------------------- */
@@ -493,7 +571,7 @@ bool forecast_then(struct forecast *forecast, struct base_registers *registers,
                    struct base_memory *memory)
 {
     struct machine *machine = machine_of(forecast);
-    if (!machine->at_hit || machine->general_known[BASE_RSP] != 0xff)
+    if ((!machine->at_hit && !machine->behind) || machine->general_known[BASE_RSP] != 0xff)
         return false;
     *registers = machine->start; /* for the segments' bases */
     for (unsigned i = 0; i < BASE_GENERAL_REGISTERS; i++)

@@ -49,6 +49,10 @@ struct forecast_goal {
        match or are passed, and they do not count as instructions either. What an observer has put into a
        program's way. */
     uint64_t hidden_start, hidden_bytes;
+    /* With a range: what may access it, but is not known to, or not where, blocks instead of being passed over. */
+    bool sure;
+    /* If not NULL: can the code there not change without forecast_forget_code being called? Asked when it is decoded. */
+    bool (*is_fixed)(void *context, uint64_t ip);
 };
 
 /* Outcome; which members are set depends on the result. */
@@ -71,6 +75,10 @@ struct forecast_outcome {
     uint32_t instructions;    /* instructions interpreted on the way, without hidden ones */
     uint32_t accesses_passed; /* accesses of any direction and address on the way, the hit not
                                   included; see forecast_run for what counts */
+    uint32_t stores_passed;   /* of matching_passed, those that store */
+    bool
+        same_frame; /* calls on the way have returned, and what was executing at the start has not */
+    bool fixed;     /* all code on the way is what is_fixed said cannot change */
 };
 
 /* Interpreter state. Members are private to the room; the size is public. */
@@ -115,7 +123,21 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
                                   struct forecast_outcome *outcome);
 
 /*
- * After a HIT: the registers as they will be just before the instruction at
+ * After a HIT: executes the instruction that was hit, all of it, so that forecast_then gives the state behind it,
+ * and forecast_resume goes on from there. False: it cannot be followed, or is a string instruction (of which a hit
+ * is one iteration); then nothing but another forecast_run is possible.
+ */
+bool forecast_pass(struct forecast *forecast);
+
+/*
+ * After forecast_pass: as forecast_run, but from there, and max_instructions counts from there; same_frame and fixed
+ * are those of the whole way from the start.
+ */
+enum forecast_result forecast_resume(struct forecast *forecast, const struct forecast_goal *goal,
+                                     struct forecast_outcome *outcome);
+
+/*
+ * After a HIT, or forecast_pass: the registers as they will be just before the instruction at
  * outcome.resume executes (a string instruction: the iteration), and memory as
  * it will be: reads see the stores on the way, and fail where a value is not
  * known. For unwinding the calling context of the foreseen access.
@@ -125,7 +147,7 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
  * known. `memory` is good until the next forecast_begin or forecast_run;
  * reading it uses the struct forecast, so only its thread may.
  *
- * False: the last run was not a HIT, or rsp is unknown. Outputs are untouched then.
+ * False: neither was the last thing to happen, or rsp is unknown. Outputs are untouched then.
  */
 bool forecast_then(struct forecast *forecast, struct base_registers *registers,
                    struct base_memory *memory);

@@ -66,6 +66,7 @@ struct entry {
     uint16_t written;
     uint8_t length, flow, access_count;
     bool repeated, indirect;
+    bool fixed; /* it cannot change unnoticed */
 };
 
 struct word {
@@ -102,6 +103,10 @@ struct machine {
     bool untrusted; /* a store went to an unknown address: what is not in the overlay
                        since then is unknown */
     bool at_hit;    /* the last run ended with a hit, and this is the state then */
+    bool behind;    /* the same, but behind the instruction that was hit */
+    bool fixed;     /* all code on the way is */
+    bool left;      /* the call that was executing at the start has returned */
+    int32_t depth;  /* calls on the way that have not */
     struct range ranges[RANGES];
     uint64_t mask[MASKS];
     bool mask_known[MASKS];
