@@ -68,8 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct base_memory memory = {read_input, &input};
     struct isa_blame blame;
     decode_everywhere(&input);
-    isa_find_trapping(&registers, registers.general[0], registers.general[1], &memory, &blame);
-    isa_find_trapping(&registers, registers.general[0], 0, &memory, &blame);
+    struct isa_around around = {registers.general[1], registers.general[2], registers.general[3]};
+    isa_find_trapping(&registers, registers.general[0], &around, &memory, &blame);
+    around = (struct isa_around){0, 0, 0};
+    isa_find_trapping(&registers, registers.general[0], &around, &memory, &blame);
     forecast_forget_code(&forecast);
     forecast_begin(&forecast, &registers, &memory);
     for (unsigned i = 0; i < 8; i++) {

@@ -1151,8 +1151,9 @@ static void code_without_information_is_unknown(void **state)
     uint64_t first = address_of("gap.so", "first");
     uint64_t huge = address_of("gap.so", "huge");
     load_table(path_of("gap.so"), &table);
-    assert_int_equal(unwind_table_function(&table, first + 2), first);
-    assert_int_equal(unwind_table_function(&table, huge + 3), huge);
+    uint64_t end;
+    assert_int_equal(unwind_table_function(&table, first + 2, &end), first);
+    assert_int_equal(unwind_table_function(&table, huge + 3, &end), huge);
 }
 
 /* Parts compiled without tables for exceptions have them for debuggers. */

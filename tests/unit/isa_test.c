@@ -389,7 +389,8 @@ static enum isa_blame_result blame_at(struct program *program, unsigned ip, uint
     struct base_memory memory = {read_program, program};
     program->registers.ip = CODE_ADDRESS + ip;
     memset(blame, 0xee, sizeof(*blame));
-    return isa_find_trapping(&program->registers, watched, function_start, &memory, blame);
+    struct isa_around around = {.start = function_start};
+    return isa_find_trapping(&program->registers, watched, &around, &memory, blame);
 }
 
 static void blames_the_predecessor(void **state)
@@ -512,6 +513,15 @@ static void blames_jumps_through_memory(void **state)
     assert_int_equal(blame_at(program, 0x300, DATA + 0x111, CODE_ADDRESS + 0x200, &blame),
                      ISA_BLAME_EXACT);
     assert_int_equal(blame.address, CODE_ADDRESS + 0x380);
+    /* jumps of the next function lead elsewhere; a nearer boundary hides no jump */
+    struct base_memory memory = {read_program, program};
+    struct isa_around around = {CODE_ADDRESS + 0x2f0, CODE_ADDRESS + 0x200, CODE_ADDRESS + 0x380};
+    assert_int_not_equal(
+        isa_find_trapping(&program->registers, DATA + 0x111, &around, &memory, &blame),
+        ISA_BLAME_EXACT);
+    around.end = CODE_ADDRESS + 0x383;
+    assert_int_equal(isa_find_trapping(&program->registers, DATA + 0x111, &around, &memory, &blame),
+                     ISA_BLAME_EXACT);
     /* a stub: call 0x400, there endbr64; bnd jmp *data+0x20 */
     program = new_program();
     put_code(program, 0x100, "e8fb020000");
@@ -671,7 +681,8 @@ static void ask(pid_t child, const struct isa_insn *insn, const struct base_regi
         return;
     uint64_t watched = address + base_random_below(random, access->bytes);
     uint64_t start = with_start ? symbol_start(after->ip) : 0;
-    enum isa_blame_result result = isa_find_trapping(after, watched, start, &memory, &blame);
+    struct isa_around around = {.start = start};
+    enum isa_blame_result result = isa_find_trapping(after, watched, &around, &memory, &blame);
     score->asked++;
     score->start_known += start != 0;
     score->by_result[result]++;

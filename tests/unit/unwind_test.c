@@ -89,6 +89,7 @@ static void table_finds_rows_and_functions(void **state)
     struct small_table file = make_table();
     struct unwind_table table;
     struct unwind_row row;
+    uint64_t end = 1;
     assert_int_equal(unwind_table_open(&file, small_bytes, true, &table), BASE_OK);
     assert_false(unwind_table_find(&table, 0xfff, &row));
     assert_true(unwind_table_find(&table, 0x1000, &row));
@@ -100,10 +101,12 @@ static void table_finds_rows_and_functions(void **state)
     assert_true(unwind_table_find(&table, 0x1fff, &row));
     assert_int_equal(row.cfa, UNWIND_CFA_END);
     assert_false(unwind_table_find(&table, 0x2000, &row));
-    assert_int_equal(unwind_table_function(&table, 0x17ff), 0x1000);
-    assert_int_equal(unwind_table_function(&table, 0x1800), 0x1800);
-    assert_int_equal(unwind_table_function(&table, 0x2000), 0);
-    assert_int_equal(unwind_table_function(&table, 0xfff), 0);
+    assert_int_equal(unwind_table_function(&table, 0x17ff, &end), 0x1000);
+    assert_int_equal(end, 0x1800);
+    assert_int_equal(unwind_table_function(&table, 0x1800, &end), 0x1800);
+    assert_int_equal(end, 0);
+    assert_int_equal(unwind_table_function(&table, 0x2000, &end), 0);
+    assert_int_equal(unwind_table_function(&table, 0xfff, &end), 0);
 }
 
 static void assert_refused(const struct small_table *file, size_t size, bool thorough,

@@ -538,8 +538,20 @@ static enum verdict preceding(struct scene *scene, const struct walk *walk)
     return only_covering(scene);
 }
 
+/* By a jump table of the function itself. */
+static bool jumped_within(struct scene *scene, const struct isa_around *around)
+{
+    uint64_t ip = scene->registers->ip, end = ip + SCAN_BEHIND;
+    uint64_t start = around->start ? around->start : around->boundary;
+    struct walk walk = {.scene = scene, .start = start, .at = start, .look_for_jumps = true};
+    if (!start || start > ip || ip - start > WALK_LIMIT || !walk_to(&walk, ip))
+        return walk.jump_found;
+    walk_to(&walk, around->end > ip && around->end < end ? around->end : end);
+    return walk.jump_found;
+}
+
 /* Control flow that reads or writes memory on its way to ip. */
-static bool transferred_here(struct scene *scene, uint64_t function_start, bool start_known,
+static bool transferred_here(struct scene *scene, const struct isa_around *around,
                              enum isa_blame_result *result)
 {
     *result = ISA_BLAME_EXACT;
@@ -551,11 +563,7 @@ static bool transferred_here(struct scene *scene, uint64_t function_start, bool 
     }
     if (came_through_stub(scene))
         return true;
-    struct walk walk = {
-        .scene = scene, .start = function_start, .at = function_start, .look_for_jumps = true};
-    if (start_known)
-        walk_to(&walk, scene->registers->ip + SCAN_BEHIND);
-    return walk.jump_found;
+    return jumped_within(scene, around);
 }
 
 static enum isa_blame_result ambiguous(uint64_t watched, struct isa_blame *blame)
@@ -568,14 +576,15 @@ static enum isa_blame_result ambiguous(uint64_t watched, struct isa_blame *blame
 }
 
 enum isa_blame_result isa_find_trapping(const struct base_registers *registers, uint64_t watched,
-                                        uint64_t function_start, const struct base_memory *memory,
-                                        struct isa_blame *blame)
+                                        const struct isa_around *around,
+                                        const struct base_memory *memory, struct isa_blame *blame)
 {
     struct isa_blame before_blame, here_blame;
     struct scene scene = {registers, memory, watched, &before_blame};
-    struct walk walk = {.scene = &scene, .start = function_start, .at = function_start};
-    bool known = function_start && function_start <= registers->ip &&
-                 registers->ip - function_start <= WALK_LIMIT && walk_to(&walk, registers->ip);
+    uint64_t boundary = around->boundary ? around->boundary : around->start;
+    struct walk walk = {.scene = &scene, .start = boundary, .at = boundary};
+    if (boundary && boundary <= registers->ip && registers->ip - boundary <= WALK_LIMIT)
+        walk_to(&walk, registers->ip);
     memset(&before_blame, 0, sizeof(before_blame));
     memset(&here_blame, 0, sizeof(here_blame));
     if (in_kernel(&scene, &walk)) {
@@ -593,7 +602,7 @@ enum isa_blame_result isa_find_trapping(const struct base_registers *registers, 
         enum isa_blame_result result;
         struct isa_blame found;
         scene.blame = &found;
-        if (transferred_here(&scene, function_start, known, &result)) {
+        if (transferred_here(&scene, around, &result)) {
             *blame = found;
             return result;
         }

@@ -300,13 +300,20 @@ struct isa_blame {
     int32_t syscall_number; /* KERNEL: from the `mov $n,%eax` before it, or -1 */
 };
 
+/* Of the function that ip is in; each 0 if unknown. */
+struct isa_around {
+    uint64_t
+        boundary; /* where an instruction begins, at or before ip: the nearer the sooner found */
+    uint64_t start,
+        end; /* from unwind tables; jumps within it that may have led to ip are looked for there */
+};
+
 /*
  * x86 data breakpoints trap after the instruction. registers: state in the
  * trap handler (ip is after the instruction); watched: the byte under watch;
- * function_start: a known instruction boundary at or before ip in the same
- * function (from unwind tables), or 0 if unknown; memory reads code and stack.
+ * around: what is known of the code there; memory reads code and stack.
  *
- * Handles: decoding forward from function_start; call (ip is a function's
+ * Handles: decoding forward from around->boundary; call (ip is a function's
  * first byte: the push of the return address), ret, push/pop, rep strings (ip
  * may still be the string instruction itself, and fast ones trap only at the
  * end of 64 bytes: start is the element that holds the byte), xchg/cmpxchg/xadd,
@@ -315,8 +322,8 @@ struct isa_blame {
  * (witch §5 "Precise PC" names the problem; it used LBR, which guests lack.)
  */
 enum isa_blame_result isa_find_trapping(const struct base_registers *registers, uint64_t watched,
-                                        uint64_t function_start, const struct base_memory *memory,
-                                        struct isa_blame *blame);
+                                        const struct isa_around *around,
+                                        const struct base_memory *memory, struct isa_blame *blame);
 
 /*
  * What the kernel does to user memory in system call `number` (x86-64):

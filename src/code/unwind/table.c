@@ -108,12 +108,17 @@ bool unwind_table_find(const struct unwind_table *table, uint64_t vaddr, struct 
     return true;
 }
 
-uint64_t unwind_table_function(const struct unwind_table *table, uint64_t vaddr)
+uint64_t unwind_table_function(const struct unwind_table *table, uint64_t vaddr, uint64_t *end)
 {
     uint32_t offset;
+    *end = 0;
     if (!offset_of(table, vaddr, &offset))
         return 0;
     uint32_t count = table->header.function_count;
     uint32_t function = last_not_above(table->function_starts, count, offset);
-    return function < count ? table->header.base_vaddr + table->function_starts[function] : 0;
+    if (function >= count)
+        return 0;
+    if (function + 1 < count)
+        *end = table->header.base_vaddr + table->function_starts[function + 1];
+    return table->header.base_vaddr + table->function_starts[function];
 }

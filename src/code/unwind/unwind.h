@@ -103,8 +103,8 @@ enum base_status unwind_table_open(const void *bytes, size_t size, bool thorough
 /* Row covering an ELF virtual address; false outside. */
 bool unwind_table_find(const struct unwind_table *table, uint64_t vaddr, struct unwind_row *row);
 
-/* Greatest function start <= vaddr, as ELF virtual address; 0 if none. */
-uint64_t unwind_table_function(const struct unwind_table *table, uint64_t vaddr);
+/* Greatest function start <= vaddr, as ELF virtual address; 0 if none. *end: the next one; 0 if none. */
+uint64_t unwind_table_function(const struct unwind_table *table, uint64_t vaddr, uint64_t *end);
 
 /* Maps a code address of the program to its module's table. */
 struct unwind_module {

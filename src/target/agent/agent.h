@@ -93,6 +93,8 @@ struct agent_module *modules_find(uint64_t ip);
 bool modules_find_for_unwind(void *context, uint64_t ip, struct unwind_module *module);
 /* First byte of the function around ip (from its unwind table), or 0. */
 uint64_t modules_function_start(uint64_t ip);
+/* That, and where the next function begins; each 0 if unknown. */
+void modules_function(uint64_t ip, uint64_t *start, uint64_t *end);
 /* Normal context: asks for all tables now and waits until they are ready, with the patience of a
    walk. Walks themselves ask for those they reach. */
 void modules_wait(void);

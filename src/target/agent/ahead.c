@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { AHEAD_INSTRUCTIONS = 256 };
+enum { AHEAD_INSTRUCTIONS = 192 };
 
 /* A touch as it is foreseen: before the instruction that does it, and the place of it. */
 struct touch {

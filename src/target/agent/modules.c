@@ -417,12 +417,20 @@ bool modules_find_for_unwind(void *context, uint64_t ip, struct unwind_module *f
     return true;
 }
 
-uint64_t modules_function_start(uint64_t ip)
+void modules_function(uint64_t ip, uint64_t *start, uint64_t *end)
 {
     struct agent_module *module = modules_find(ip);
     const struct unwind_table *table = module ? table_of(module) : NULL;
-    uint64_t vaddr = table ? unwind_table_function(table, ip - module->bias) : 0;
-    return vaddr ? vaddr + module->bias : 0;
+    uint64_t next = 0, vaddr = table ? unwind_table_function(table, ip - module->bias, &next) : 0;
+    *start = vaddr ? vaddr + module->bias : 0;
+    *end = next ? next + module->bias : 0;
+}
+
+uint64_t modules_function_start(uint64_t ip)
+{
+    uint64_t start, end;
+    modules_function(ip, &start, &end);
+    return start;
 }
 
 void modules_wait(void)

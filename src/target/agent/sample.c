@@ -749,13 +749,9 @@ static enum isa_blame_result find_toucher(struct agent_thread *self, uint64_t wa
                                           struct isa_blame *blame)
 {
     const struct base_memory *memory = &self->memory.base;
-    uint64_t near = memory_boundary(&self->memory, registers->ip);
-    enum isa_blame_result result = isa_find_trapping(registers, watched, near, memory, blame);
-    if (is_certain(result))
-        return result;
-    /* Jump tables are searched for from the function's start on: not seen from `near`. */
-    uint64_t start = modules_function_start(registers->ip);
-    return start == near ? result : isa_find_trapping(registers, watched, start, memory, blame);
+    struct isa_around around = {.boundary = memory_boundary(&self->memory, registers->ip)};
+    modules_function(registers->ip, &around.start, &around.end);
+    return isa_find_trapping(registers, watched, &around, memory, blame);
 }
 
 /* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
