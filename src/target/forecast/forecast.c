@@ -114,8 +114,7 @@ static uint16_t add_code(struct machine *machine, const struct forecast_goal *go
 static uint16_t find_code(struct machine *machine, const struct forecast_goal *goal,
                           uint64_t address)
 {
-    unsigned set = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 56);
-    _Static_assert(CODE_SETS == 1 << 8, "hashed to 8 bits");
+    unsigned set = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CODE_SET_BITS));
     for (unsigned at = set * CODE_WAYS; at < (set + 1) * CODE_WAYS; at++) {
         if (machine->addresses[at] == address)
             return (uint16_t)at;

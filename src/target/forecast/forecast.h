@@ -11,7 +11,7 @@
  * taken, n random. Single-stepping there costs ~20 us an instruction in a
  * guest, a forecast well under 1 us.
  *
- * Freestanding and signal-safe; all state is in struct forecast (the caller's, 136 KiB, of which
+ * Freestanding and signal-safe; all state is in struct forecast (the caller's, 456 KiB, of which
  * what is not needed is not touched). Thread rule: one thread uses one struct forecast.
  */
 #ifndef HEADROOM_FORECAST_H
@@ -83,7 +83,7 @@ struct forecast_outcome {
 
 /* Interpreter state. Members are private to the room; the size is public. */
 struct forecast {
-    _Alignas(16) unsigned char opaque[136 * 1024];
+    _Alignas(16) unsigned char opaque[456 * 1024];
 };
 
 /*

@@ -10,20 +10,23 @@
 
 #include "forecast/forecast.h"
 
-/* Sizes: all of it together must fit into struct forecast (136 KiB). */
+/* Sizes: all of it together must fit into struct forecast (456 KiB). */
 enum {
-    /* Decoded instructions kept: as many as fit. Decoding is by far the dearest step (0.4 us), and
-       with a single way a fifth of a loop's instructions evicted each other in every iteration.
+    /* Decoded instructions kept. Decoding is by far the dearest step (0.4 us, more with cold caches), and
+       with a single way a fifth of a loop's instructions evicted each other in every iteration. With a quarter
+       as many, looking ahead in a database decoded 130 instructions a tick instead of 40.
        Also finding instructions spelt like others elsewhere saves a third of the decodings and
        hardly any time. */
     CODE_WAYS = 4,
-    CODE_SETS = 256,
+    CODE_SET_BITS = 10,
+    CODE_SETS = 1 << CODE_SET_BITS,
     CODE_ENTRIES = CODE_WAYS * CODE_SETS,
     /* The program's memory as read in this forecast. A block costs little more to read than a line
        of it, and what lies beside is often needed next. */
     BLOCK_BYTES = 256,
     BLOCK_WAYS = 4,
-    BLOCK_SETS = 16,
+    BLOCK_SET_BITS = 5,
+    BLOCK_SETS = 1 << BLOCK_SET_BITS,
     BLOCKS = BLOCK_WAYS * BLOCK_SETS,
     WORDS = 512,            /* 8-byte words stored to; a power of two */
     WORDS_MAX = 400,        /* fuller tables probe too long: the overlay is given up */

@@ -29,8 +29,7 @@ static unsigned read_block(struct machine *machine, uint64_t number, unsigned se
 static unsigned find_block(struct machine *machine, uint64_t address)
 {
     uint64_t number = address / BLOCK_BYTES;
-    unsigned set = (unsigned)(number * UINT64_C(0x9e3779b97f4a7c15) >> 60);
-    _Static_assert(BLOCK_SETS == 1 << 4, "hashed to 4 bits");
+    unsigned set = (unsigned)(number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - BLOCK_SET_BITS));
     for (unsigned at = set * BLOCK_WAYS; at < (set + 1) * BLOCK_WAYS; at++) {
         if (machine->block_tags[at] == number + 1)
             return at;
