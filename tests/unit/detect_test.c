@@ -685,6 +685,48 @@ static void attribution_is_shared_and_conserved(void **state)
     free(machine);
 }
 
+/* What is foreseen is judged as by a register, takes none, and takes what is pending in its context with it. */
+static void foreseen_samples_need_no_register(void **state)
+{
+    struct detect_options options = {.kinds = 7, .registers = 3, .ignored_limit = 4};
+    struct machine *machine = machine_new(&options, 1);
+    struct detect *detect = &machine->detect;
+    struct detect_finding finding;
+    struct detect_sample far = plain_sample(machine, DETECT_DEAD, 0, 0);
+    detect_take(detect, &far);
+    detect_take(detect, &far); /* one is armed; both are pending */
+    struct detect_sample near = plain_sample(machine, DETECT_DEAD, 0, 8);
+    struct detect_touch touch = {
+        .direction = DETECT_STORES, .range_known = true, .address = 8, .bytes = 4};
+    unsigned arms = machine->arms, offered = detect->registers[0].offered;
+    assert_int_equal(detect_foreseen(detect, &near, &touch, &finding), DETECT_WASTE);
+    assert_true(finding.samples == 1.5F && finding.chance == 1 && finding.entry == 1);
+    assert_int_equal(finding.waited, 0);
+    touch.direction = DETECT_LOADS;
+    assert_int_equal(detect_foreseen(detect, &near, &touch, &finding), DETECT_USE);
+    assert_int_equal(machine->arms, arms);
+    assert_int_equal(detect->registers[0].offered, offered);
+    assert_int_equal(detect->counts.samples[DETECT_DEAD], 4);
+    assert_int_equal(detect->counts.traps[DETECT_DEAD], 2);
+
+    uint8_t value[DETECT_MAX_BYTES] = {5};
+    struct detect_sample load = plain_sample(machine, DETECT_LOAD, 1, 16);
+    touch = (struct detect_touch){
+        .direction = DETECT_LOADS, .range_known = true, .address = 16, .bytes = 4, .value = value};
+    load.value[0] = 5;
+    assert_int_equal(detect_foreseen(detect, &load, &touch, &finding), DETECT_WASTE);
+    load.modifies = true; /* by the sample 4 was loaded, and 5 stored */
+    load.loaded[0] = 4;
+    assert_int_equal(detect_foreseen(detect, &load, &touch, &finding), DETECT_USE);
+
+    touch.value = NULL; /* says nothing: nothing was taken */
+    struct detect_context context = machine->contexts[1];
+    assert_int_equal(detect_foreseen(detect, &load, &touch, &finding), DETECT_IGNORED);
+    assert_memory_equal(&machine->contexts[1], &context, sizeof context);
+    assert_int_equal(detect->counts.samples[DETECT_LOAD], 2);
+    free(machine);
+}
+
 /* Counts stay exact where two running floats would have stopped counting. */
 static void ten_million_samples_in_one_context(void **state)
 {
@@ -1509,6 +1551,7 @@ int main(void)
         cmocka_unit_test(failed_replacement_frees_the_register),
         cmocka_unit_test(ignored_touches_abandon),
         cmocka_unit_test(attribution_is_shared_and_conserved),
+        cmocka_unit_test(foreseen_samples_need_no_register),
         cmocka_unit_test(ten_million_samples_in_one_context),
         cmocka_unit_test(verdict_table),
         cmocka_unit_test(read_modify_write_loads_what_the_last_store_left),

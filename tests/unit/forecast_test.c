@@ -19,7 +19,9 @@
 
 /* ---- what is predicted ----------------------------------------------------------------------- */
 
-enum { TRACE_MAX = 900, MATCHES_MAX = 1 << 17, FORECASTS = 16, STACK_WORDS = 24 };
+/* Of the forecasts the first ones begin at the stop, the others behind what one of those has hit. */
+enum { TRACE_MAX = 1300, MATCHES_MAX = 1 << 17, BEGUN = 16, RESUMED = 8, STACK_WORDS = 24 };
+enum { FORECASTS = BEGUN + RESUMED };
 
 /* The state at a hit: registers, and what is above the stack pointer. */
 struct then {
@@ -27,12 +29,15 @@ struct then {
     struct base_registers registers;
     bool readable[STACK_WORDS];
     uint64_t words[STACK_WORDS];
+    bool place_readable;
+    uint64_t place, at_place; /* the location asked for */
 };
 
 struct prediction {
     struct forecast_goal goal;
     enum forecast_result result;
     struct forecast_outcome out;
+    unsigned from; /* instructions to what the goal is to be reached from */
     struct then then;
     const char *wrong_then; /* against what was there really */
 };
@@ -44,6 +49,7 @@ static void look_then(struct forecast *forecast, struct then *then)
     for (unsigned i = 0; i < STACK_WORDS && then->given; i++)
         then->readable[i] = base_read(&memory, then->registers.general[BASE_RSP] + 8ul * i,
                                       &then->words[i], sizeof(then->words[i]));
+    then->place_readable = then->given && base_read(&memory, then->place, &then->at_place, 8);
 }
 
 /* Unknown registers read as 0, unknown memory not at all. */
@@ -65,6 +71,9 @@ static const char *compare_then(const struct then *then, const struct base_regis
             (!read_process(&child, rsp + 8ul * i, &word, sizeof(word)) || word != then->words[i]))
             return "the stack at the hit";
     }
+    if (then->place_readable &&
+        (!read_process(&child, then->place, &word, sizeof(word)) || word != then->at_place))
+        return "what is accessed, at the hit";
     return NULL;
 }
 
@@ -154,7 +163,7 @@ static bool record(pid_t child, unsigned count, struct truth *truth, struct pred
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 struct score {
-    unsigned by_result[4], wrong, ranges_hit;
+    unsigned by_result[4], wrong, ranges_hit, resumed_hit, places;
     uint64_t instructions;
     char first_wrong[400];
 };
@@ -166,12 +175,22 @@ static bool matches(const struct truth_access *access, const struct forecast_goa
                                        goal->range_start < access->address + access->bytes));
 }
 
-/* Index of the access after `skip` matching ones, or of the first of `instruction`; how many are
-   before it that match. */
-static unsigned find_access(const struct truth *truth, const struct forecast_goal *goal,
-                            uint32_t skip, unsigned instruction, unsigned *matching)
+/* Index of the first access that the prediction is about. */
+static unsigned first_access(const struct truth *truth, const struct prediction *p)
 {
     unsigned i = 0;
+    while (i < truth->accesses && truth->access[i].instruction < p->from)
+        i++;
+    return i;
+}
+
+/* Index of the access after `skip` matching ones, or of the first of `instruction`; how many are
+   before it that match. */
+static unsigned find_access(const struct truth *truth, const struct prediction *p, uint32_t skip,
+                            unsigned instruction, unsigned *matching)
+{
+    const struct forecast_goal *goal = &p->goal;
+    unsigned i = first_access(truth, p);
     for (*matching = 0; i < truth->accesses && truth->access[i].instruction < instruction; i++) {
         if (matches(&truth->access[i], goal) && (*matching)++ == skip)
             break;
@@ -190,8 +209,8 @@ static unsigned visits_before(const struct truth *truth, uint64_t address, unsig
 /* All that was to be passed over before the instruction was. */
 static const char *wrongly_passed(const struct prediction *p, const struct truth *truth)
 {
-    unsigned matching,
-        accesses = find_access(truth, &p->goal, UINT32_MAX, p->out.instructions, &matching);
+    unsigned matching, accesses = find_access(truth, p, UINT32_MAX, p->out.instructions, &matching);
+    accesses -= first_access(truth, p);
     if (p->out.matching_passed != matching)
         return "matching accesses on the way";
     /* Without a range a string instruction may be passed over that cannot be followed. */
@@ -204,7 +223,7 @@ static const char *wrongly_passed(const struct prediction *p, const struct truth
 static const char *wrong_hit(const struct prediction *p, const struct truth *truth)
 {
     const struct forecast_outcome *out = &p->out;
-    unsigned matching, index = find_access(truth, &p->goal, p->goal.skip, UINT32_MAX, &matching);
+    unsigned matching, index = find_access(truth, p, p->goal.skip, UINT32_MAX, &matching);
     const struct truth_access *real = &truth->access[index];
     if (index == truth->accesses || real->instruction != out->instructions)
         return "access";
@@ -216,6 +235,7 @@ static const char *wrong_hit(const struct prediction *p, const struct truth *tru
     if (out->matching_passed != p->goal.skip)
         return "matching accesses before the hit";
     bool exact = p->goal.range_bytes != 0;
+    index -= first_access(truth, p);
     if (out->accesses_passed != index && (exact || out->accesses_passed > index))
         return "distance";
     return p->wrong_then;
@@ -244,6 +264,8 @@ static void judge(struct score *score, const struct prediction *p, const struct 
     score->by_result[p->result]++;
     score->instructions += p->out.instructions;
     score->ranges_hit += p->result == FORECAST_HIT && p->goal.range_bytes;
+    score->resumed_hit += p->result == FORECAST_HIT && p->from;
+    score->places += p->then.place_readable && p->from;
     if (!why)
         return;
     if (score->wrong++ == 0)
@@ -266,14 +288,35 @@ static void pick_location(struct forecast_goal *goal, uint64_t address, struct b
     goal->range_start = address & -goal->range_bytes;
 }
 
-/* The first half any accesses of either direction or both, the second the locations of those that
+/* Behind what the prediction has hit, to the next touch of the place. */
+static void resume(struct forecast *forecast, const struct prediction *at, struct prediction *p)
+{
+    struct forecast_outcome hit;
+    *p = (struct prediction){.goal = {.direction = at->goal.direction ^ ISA_LOAD ^ ISA_STORE,
+                                      .max_instructions = 500,
+                                      .range_start = at->out.address,
+                                      .range_bytes = 1,
+                                      .sure = true},
+                             .result = FORECAST_FAULT};
+    p->goal.direction = p->goal.direction ? p->goal.direction : ISA_LOAD | ISA_STORE;
+    if (at->result != FORECAST_HIT || forecast_run(forecast, &at->goal, &hit) != FORECAST_HIT ||
+        !forecast_pass(forecast))
+        return;
+    p->from = hit.instructions + 1;
+    p->result = forecast_resume(forecast, &p->goal, &p->out);
+    p->out.instructions += p->from;
+    p->then.place = at->out.address;
+    look_then(forecast, &p->then);
+}
+
+/* First any accesses of either direction or both, then the locations of those that
    were found. */
 static void foresee(struct forecast *forecast, struct base_random *random,
                     struct prediction predictions[FORECASTS])
 {
-    for (unsigned i = 0; i < FORECASTS; i++) {
+    for (unsigned i = 0; i < BEGUN; i++) {
         struct prediction *p = &predictions[i];
-        const struct prediction *at = i < FORECASTS / 2 ? NULL : p - FORECASTS / 2;
+        const struct prediction *at = i < BEGUN / 2 ? NULL : p - BEGUN / 2;
         *p = (struct prediction){.goal = {.direction = (uint8_t)(1 + (i + i / 8) % 3),
                                           .skip = (uint32_t)base_random_below(random, at ? 3 : 64),
                                           .max_instructions = 700}};
@@ -282,6 +325,8 @@ static void foresee(struct forecast *forecast, struct base_random *random,
         p->result = forecast_run(forecast, &p->goal, &p->out);
         look_then(forecast, &p->then);
     }
+    for (unsigned i = 0; i < RESUMED; i++)
+        resume(forecast, &predictions[i], &predictions[BEGUN + i]);
 }
 
 static void lose_an_access(struct truth *truth)
@@ -339,13 +384,14 @@ static void run_stops(unsigned stops, enum fault fault, struct score *score)
     unsigned total =
         score->by_result[0] + score->by_result[1] + score->by_result[2] + score->by_result[3];
     print_message("# seed %lu fault %d: %u forecasts, %lu instructions: %.1f%% hit, %.1f%% "
-                  "blocked, %.1f%% exhausted, %.1f%% fault; %u hits in ranges; %u wrong\n",
+                  "blocked, %.1f%% exhausted, %.1f%% fault; %u hits in ranges; %u resumed, %u "
+                  "values; %u wrong\n",
                   seed, (int)fault, total, score->instructions,
                   100.0 * score->by_result[FORECAST_HIT] / total,
                   100.0 * score->by_result[FORECAST_BLOCKED] / total,
                   100.0 * score->by_result[FORECAST_EXHAUSTED] / total,
                   100.0 * score->by_result[FORECAST_FAULT] / total, score->ranges_hit,
-                  score->wrong);
+                  score->resumed_hit, score->places, score->wrong);
     if (score->wrong)
         print_message("# first: %s\n", score->first_wrong);
 }
@@ -357,6 +403,8 @@ static void forecasts_come_true(void **state)
     assert_int_equal(score.wrong, 0);
     assert_true(score.by_result[FORECAST_HIT] > 0);
     assert_true(score.ranges_hit > 100);
+    assert_true(score.resumed_hit > 50);
+    assert_true(score.places > 50);
 }
 
 static void planted_faults_are_seen(void **state)
