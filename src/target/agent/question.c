@@ -27,6 +27,9 @@ enum {
     FAVOUR_MOST = 3,
 };
 
+/* Of the ticks, if not more. The others ask for all kinds of waste at once. */
+static const float TICKS_REUSE = 0.5F;
+
 static uint8_t kinds_of(const struct agent_thread *self)
 {
     uint8_t all = (uint8_t)agent.region->config.kinds;
@@ -80,7 +83,8 @@ static void set_shares(struct agent_thread *self)
         others += kind == DETECT_REUSE ? 0 : question->shares[kind];
         kinds += question->shares[kind] > 0;
     }
-    float fair = others / (float)(kinds - 1);
+    float fair = agent.source == WIRE_SOURCE_CLOCK ? TICKS_REUSE * others / (1 - TICKS_REUSE)
+                                                   : others / (float)(kinds - 1);
     if (question->shares[DETECT_REUSE] < fair) {
         question->shares[DETECT_REUSE] = fair;
         sum = others + fair;
