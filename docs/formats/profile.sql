@@ -1,4 +1,4 @@
--- The schema of profiles, format version 10, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 11, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -212,6 +212,14 @@ CREATE TABLE cache(position INTEGER PRIMARY KEY, level INTEGER NOT NULL, ways IN
 --   line_bytes            0 to 2^32-1
 --   sharers               0 to 2^32-1
 --   bytes                 0 to 2^50
+
+-- Since version 11. Merging: rows are kept if they are the same everywhere.
+CREATE TABLE latency(position INTEGER PRIMARY KEY, level INTEGER NOT NULL, bytes INTEGER NOT NULL, chase_ns REAL NOT NULL, stream_ns REAL NOT NULL);
+--   position              index of the row
+--   level                 0 to 9
+--   bytes                 0 to 2^50
+--   chase_ns              0 to 1e+30
+--   stream_ns             0 to 1e+30
 
 -- Since version 3. Merging: rows with equal keys become one.
 CREATE TABLE what_if(position INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ways INTEGER NOT NULL, line_bytes INTEGER NOT NULL, accesses INTEGER NOT NULL, misses INTEGER NOT NULL);

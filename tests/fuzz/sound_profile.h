@@ -124,6 +124,8 @@ static inline void sound_fill_reuse(struct profile *profile, uint32_t use, uint3
         (struct profile_reuse_pair){use, reuse, 400, 4000, 3e6, 3e9, 2e5, 2e7};
     *profile_add_caches(profile) =
         (struct profile_cache){.level = 1, .ways = 8, .line_bytes = 64, .bytes = 32768};
+    *profile_add_latencies(profile) = (struct profile_latency){1, 16384, 1.25, 0.5};
+    *profile_add_latencies(profile) = (struct profile_latency){0, 1 << 27, 100, 3};
     *profile_add_what_ifs(profile) = (struct profile_what_if){32768, 8, 64, 5000, 300};
     *profile_add_loops(profile) =
         (struct profile_loop){.module = 1, .address = 16, .function = "f(int)", .file = "/x/a.c"};

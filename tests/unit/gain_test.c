@@ -453,6 +453,26 @@ static void waits_follow_from_misses(void **state)
     assert_float_equal((float)gain_stall_of(&counted).direct, 1, 1e-6);
 }
 
+/* What a miss adds; where the machine's figures lack a level, typical ones. */
+static void latencies_are_the_machines(void **state)
+{
+    struct profile *profile = ((struct fixture *)*state)->profile;
+    struct gain_misses misses = {.count = 3};
+    *profile_add_caches(profile) = (struct profile_cache){.level = 1, .bytes = 32768};
+    *profile_add_caches(profile) = (struct profile_cache){.level = 2, .bytes = 1 << 20};
+    *profile_add_caches(profile) = (struct profile_cache){.level = 3, .bytes = 1 << 24};
+    *profile_add_latencies(profile) = (struct profile_latency){1, 16384, 1.25, 0.5};
+    *profile_add_latencies(profile) = (struct profile_latency){2, 1 << 19, 4, 0.75};
+    *profile_add_latencies(profile) = (struct profile_latency){0, 1 << 27, 104, 3.75};
+    gain_levels(profile, &misses);
+    assert_float_equal((float)misses.levels[0].wait_ns, 2.75, 1e-6);
+    assert_float_equal((float)misses.levels[0].stream_ns, 0.25, 1e-6);
+    assert_float_equal((float)misses.levels[1].wait_ns, 100, 1e-6);
+    assert_float_equal((float)misses.levels[1].stream_ns, 3, 1e-6);
+    assert_float_equal((float)misses.levels[2].wait_ns, (float)gain_typical_levels[2].wait_ns,
+                       1e-6);
+}
+
 /* Line 11 uses its lines again `lines` other lines later, nine of ten times; line 20 never. L1 has 512. */
 static void add_reuse(struct fixture *fixture, double lines)
 {
@@ -634,6 +654,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),
         cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),
         cmocka_unit_test(waits_follow_from_misses),
+        cmocka_unit_test_setup_teardown(latencies_are_the_machines, setup, teardown),
         cmocka_unit_test_setup_teardown(waits_are_bounded_by_the_time_there, setup, teardown),
         cmocka_unit_test_setup_teardown(who_empties_caches_costs_others_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_caches_hold_is_no_finding, setup, teardown),

@@ -604,6 +604,21 @@ static void processes_without_origin_are_damage(void **state)
     profile_free(sum);
 }
 
+static void latencies_are_the_first_ones(void **state)
+{
+    struct profile *a = shard(2, 0), *b = shard(2, 1), *c = build(2, 2, 3);
+    *profile_add_latencies(a) = (struct profile_latency){1, 16384, 1.25, 0.5};
+    *profile_add_latencies(b) = (struct profile_latency){1, 16384, 1.5, 0.5};
+    *profile_add_latencies(c) = (struct profile_latency){1, 16384, 9, 0.5};
+    a = plus(a, b);
+    assert_int_equal(a->latencies_count, 1);
+    assert_true(a->latencies[0].chase_ns == 1.25);
+    c->caches[0].bytes *= 2;
+    a = plus(a, begin(c, "c"));
+    assert_int_equal(a->latencies_count, 0);
+    profile_free(a);
+}
+
 static void runs_are_told_together(void **state)
 {
     struct profile *a = shard(2, 0), *b = shard(2, 1), *c = build(2, 2, 3);
@@ -862,6 +877,7 @@ int main(void)
         cmocka_unit_test(single_rows_become_one),
         cmocka_unit_test(origins_are_kept_in_files),
         cmocka_unit_test(processes_without_origin_are_damage),
+        cmocka_unit_test(latencies_are_the_first_ones),
         cmocka_unit_test(runs_are_told_together),
         cmocka_unit_test(what_differs_is_refused),
         cmocka_unit_test(different_code_is_refused),

@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: MIT
-/* The caches of this machine, for recordings that ask which cache would hold the data. */
+/* The caches of this machine and what they take, for recordings that ask which cache would hold the data. */
 #include "import/internal.h"
 
 #include "analysis/analysis.h"
-#include "machine/machine.h"
+#include "machine/latency.h"
+
+/* Once for each machine this takes some tenths of a second. */
+static bool add_latencies(struct profile *profile)
+{
+    struct machine_latencies latencies;
+    if (machine_latencies(false, &latencies) != BASE_OK)
+        return true; /* typical ones do */
+    for (size_t i = 0; i < latencies.count; i++) {
+        struct profile_latency *added = profile_add_latencies(profile);
+        if (!added)
+            return false;
+        *added = (struct profile_latency){.level = latencies.items[i].level,
+                                          .bytes = latencies.items[i].bytes,
+                                          .chase_ns = latencies.items[i].chase_ns,
+                                          .stream_ns = latencies.items[i].stream_ns};
+    }
+    return true;
+}
 
 bool import_caches(struct profile *profile)
 {
@@ -21,5 +39,5 @@ bool import_caches(struct profile *profile)
                                         .sharers = caches[i].sharers,
                                         .bytes = caches[i].bytes};
     }
-    return true;
+    return count == 0 || add_latencies(profile);
 }

@@ -162,10 +162,32 @@ static uint64_t memory_bytes(uint64_t last)
     return wanted < most_memory ? wanted : most_memory;
 }
 
+/* Of the control group; UINT64_MAX: none, or it is not known. */
+static uint64_t memory_limit(void)
+{
+    char line[512], path[600] = "";
+    unsigned long long limit = UINT64_MAX;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "0::", 3) == 0)
+            snprintf(path, sizeof path, "/sys/fs/cgroup%.*s/memory.max",
+                     (int)strcspn(line + 3, "\n"), line + 3);
+    if (file)
+        fclose(file);
+    file = path[0] ? fopen(path, "re") : NULL;
+    if (file && fscanf(file, "%llu", &limit) != 1)
+        limit = UINT64_MAX;
+    if (file)
+        fclose(file);
+    return limit;
+}
+
+/* Plenty: whoever runs short of memory is not to be killed for a figure. */
 static bool has_memory(uint64_t bytes)
 {
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 && (uint64_t)pages * (uint64_t)page / 4 > bytes;
+    return pages > 0 && page > 0 && (uint64_t)pages * (uint64_t)page / 4 > bytes &&
+           memory_limit() / 8 > bytes;
 }
 
 /* False: no memory. */

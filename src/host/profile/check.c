@@ -169,6 +169,19 @@ static bool check_paces(const struct profile *profile)
     return true;
 }
 
+static bool check_latencies(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->latencies_count; i++) {
+        const struct profile_latency *latency = &profile->latencies[i], *last = latency - (i > 0);
+        if (!(latency->chase_ns > 0 && latency->stream_ns > 0))
+            return false;
+        if (i && (last->bytes >= latency->bytes || last->level == 0 ||
+                  last->chase_ns > latency->chase_ns || last->stream_ns > latency->stream_ns))
+            return false;
+    }
+    return true;
+}
+
 static bool check_caches(const struct profile *profile)
 {
     for (size_t i = 0; i < profile->caches_count; i++) {
@@ -268,6 +281,6 @@ bool profile_check(const struct profile *profile)
             return false;
     return check_samples(profile) && check_kinds(profile) && check_reuse(profile) &&
            check_bins(profile) && check_paces(profile) && check_caches(profile) &&
-           check_path_functions(profile) && check_paths(profile) && check_vertices(profile) &&
-           check_spans(profile);
+           check_latencies(profile) && check_path_functions(profile) && check_paths(profile) &&
+           check_vertices(profile) && check_spans(profile);
 }

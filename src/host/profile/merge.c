@@ -271,6 +271,14 @@ static bool keep_if_same(struct profile *into, const struct profile *from,
     return same;
 }
 
+/* Measured again on the same machine they differ a little: the first are as good. Where the caches differ there are
+   none any more, and what memory takes is not known. */
+static void keep_latencies(struct profile *into, const struct profile *from)
+{
+    if (into->caches_count == 0 || from->latencies_count == 0)
+        schema_cut(into, &schema_latencies, 0);
+}
+
 static bool note(struct profile *profile, const char *sentence)
 {
     struct profile_text *degraded = profile_add_degraded(profile);
@@ -369,9 +377,10 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
     merge_combine(into, &schema_run, &into->run, &from->run);
     keep_if_same(into, from, &schema_arguments);
     into->file_bytes += from->file_bytes;
+    bool same = keep_if_same(into, from, &schema_caches);
+    keep_latencies(into, from);
     if ((!share_origin(into, from) || note(into, profile_counted_twice)) &&
-        (keep_if_same(into, from, &schema_caches) || note(into, machines_differ)) &&
-        append(into, from))
+        (same || note(into, machines_differ)) && append(into, from))
         status = settle(into, why);
     if (status != BASE_OK)
         snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);

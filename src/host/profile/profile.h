@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 10, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 11, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -234,6 +234,14 @@ struct profile_cache {
     uint32_t line_bytes;
     uint32_t sharers; /* logical CPUs that share it */
     uint64_t bytes;
+};
+
+/* What memory takes on the machine of the recording: nearest first, memory last. Since version 11. */
+struct profile_latency {
+    uint32_t level;   /* of the cache; 0: memory */
+    uint64_t bytes;   /* that were gone through; ascending */
+    double chase_ns;  /* > 0: a load that the next one waits for; not falling */
+    double stream_ns; /* > 0: a line of those that are read in order; not falling */
 };
 
 /* What a simulated cache would have missed, all processes together. Since version 3. */
@@ -664,6 +672,7 @@ struct profile_shared_move {
     X(reuse_pairs, reuse_pair)                                                                     \
     X(paces, pace)                                                                                 \
     X(caches, cache)                                                                               \
+    X(latencies, latency)                                                                          \
     X(what_ifs, what_if)                                                                           \
     X(loops, loop)                                                                                 \
     X(frame_loops, frame_loop)                                                                     \

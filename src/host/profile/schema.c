@@ -246,6 +246,15 @@ static const struct schema_column caches_columns[] = {
 };
 TABLE(caches, cache, "cache", 3, .merging = SCHEMA_WHOLE);
 
+static const struct schema_column latencies_columns[] = {
+    {POSITION("position")},
+    {MEMBER(latency, level), BELOW(10)},
+    {MEMBER(latency, bytes), COUNT},
+    {MEMBER(latency, chase_ns), WEIGHT},
+    {MEMBER(latency, stream_ns), WEIGHT},
+};
+TABLE(latencies, latency, "latency", 11, .merging = SCHEMA_WHOLE);
+
 static const struct schema_column what_ifs_columns[] = {
     {POSITION("position")},
     {MEMBER(what_if, bytes), COUNT, KEY},

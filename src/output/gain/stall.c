@@ -22,11 +22,26 @@ const struct gain_level gain_typical_levels[GAIN_LEVELS] = {{.wait_ns = 3, .stre
                                                             {.wait_ns = 12, .stream_ns = 1},
                                                             {.wait_ns = 60, .stream_ns = 3}};
 
+/* Row of the cache of that level; the next one is what answers when it misses. NULL: not both are known. */
+static const struct profile_latency *latency_of(const struct profile *profile, uint32_t level)
+{
+    for (size_t i = 0; i + 1 < profile->latencies_count; i++)
+        if (profile->latencies[i].level == level)
+            return &profile->latencies[i];
+    return NULL;
+}
+
 void gain_levels(const struct profile *profile, struct gain_misses *misses)
 {
-    (void)profile;
-    for (size_t i = 0; i < misses->count; i++)
+    for (size_t i = 0; i < misses->count; i++) {
+        uint32_t level = i < profile->caches_count ? profile->caches[i].level : 0;
+        const struct profile_latency *here = level ? latency_of(profile, level) : NULL;
         misses->levels[i] = gain_typical_levels[i];
+        if (here)
+            misses->levels[i] =
+                (struct gain_level){.wait_ns = here[1].chase_ns - here->chase_ns,
+                                    .stream_ns = here[1].stream_ns - here->stream_ns};
+    }
 }
 
 static double share_of(const struct gain_misses *misses, double ns, double pace)
