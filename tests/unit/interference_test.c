@@ -460,6 +460,44 @@ static void callees_are_not_counted_twice(void **state)
     interference_free(world.result);
 }
 
+/*
+ * Some executions of each were timed, seldom the same ones: work slept 800 of the 950 ns that it loses, in no call that was timed
+ * meanwhile. It sleeps in a lock and, a quarter as long, in output: four fifths of that are the lock's.
+ */
+static void sleep_in_untimed_locks_is_the_locks(void **state)
+{
+    static const uint32_t callers[] = {FUNCTIONS - 1};
+    struct world world;
+    begin(&world, 2);
+    uint32_t lock = add(&world, SPANS_LOCK), work = add(&world, FUNCTIONS - 1),
+             output = add(&world, SPANS_IO);
+    run(&world, lock, 0, 1000, 100, 140)->asleep_ns = 4000;
+    run(&world, output, 0, 1000, 100, 110)->asleep_ns = 1000;
+    run(&world, work, 0, 1000, 300, 1250)->asleep_ns = 800000;
+    world.spans[lock].callers = world.spans[output].callers = callers;
+    world.spans[lock].callers_count = world.spans[output].callers_count = 1;
+    const struct interference_score *score = analyse(&world, work);
+    equal(score->own_ns, 950000); /* all were timed: it slept elsewhere */
+    world.input.sampled = true;
+    score = analyse(&world, work);
+    equal(score->lost_ns, 950000);
+    equal(score->own_ns, 950000 - 640000);
+    assert_int_equal(score->cause, INTERFERENCE_NESTED);
+    assert_true(says(&world, work, "84 % of that time, in spans that it calls"));
+    score = &world.result->spans[lock];
+    equal(score->own_ns, 40000 + 640000);
+    equal(score->given_ns, 640000);
+    assert_int_equal(score->cause, INTERFERENCE_LOCK);
+    assert_true(says(&world, lock, "94 % of it is from executions of its callers"));
+    assert_int_equal(world.result->ranked[0], lock);
+    equal(world.result->threads[0].lost_ns[INTERFERENCE_LOCK], 680000);
+    equal(world.result->interference_ns, 950000 + 40000 + 10000);
+    /* Nobody is known to call it: the sleep stays where it was seen. */
+    world.spans[lock].callers_count = 0;
+    equal(analyse(&world, work)->own_ns, 950000);
+    interference_free(world.result);
+}
+
 /* Where it is not known what was called the callees' part is in proportion to time. */
 static void unknown_callees_lose_in_proportion(void **state)
 {
@@ -819,6 +857,7 @@ int main(void)
         cmocka_unit_test(nothing_is_no_loss),
         cmocka_unit_test(huge_figures_stay_finite),
         cmocka_unit_test(callees_are_not_counted_twice),
+        cmocka_unit_test(sleep_in_untimed_locks_is_the_locks),
         cmocka_unit_test(unknown_callees_lose_in_proportion),
         cmocka_unit_test(sequences_do_not_add_to_totals),
         cmocka_unit_test(functions_sum_their_spans),

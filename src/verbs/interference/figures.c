@@ -78,8 +78,10 @@ static bool make_room(struct interference_figures *figures)
     figures->bins = calloc(profile->span_bins_count + 1, sizeof *figures->bins);
     figures->children = calloc(profile->span_children_count + 1, sizeof *figures->children);
     figures->samples = calloc(profile->span_samples_count + 1, sizeof *figures->samples);
+    figures->callers = calloc(profile->span_stacks_count + 1, sizeof *figures->callers);
     return figures->rows && figures->threads && figures->functions && figures->spans &&
-           figures->parts && figures->bins && figures->children && figures->samples;
+           figures->parts && figures->bins && figures->children && figures->samples &&
+           figures->callers;
 }
 
 static void copy_threads(struct interference_figures *figures)
@@ -149,6 +151,28 @@ static void copy_details(struct interference_figures *figures)
     }
 }
 
+/* The function that the call is in; UINT32_MAX: none that is hooked. */
+static uint32_t caller_of(const struct profile *profile, uint32_t context)
+{
+    const struct profile_frame *frame = &profile->frames[profile->contexts[context].frame];
+    while (context && frame->flags & PROFILE_FRAME_INLINED) {
+        context = profile->contexts[context].parent;
+        frame = &profile->frames[profile->contexts[context].frame];
+    }
+    for (uint32_t i = 0; context && frame->function && i < profile->span_functions_count; i++)
+        if (profile->span_functions[i].module == frame->module &&
+            strcmp(profile->span_functions[i].function, frame->function) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+static void find_callers(struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    for (size_t i = 0; i < profile->span_stacks_count; i++)
+        figures->callers[i] = caller_of(profile, profile->span_stacks[i].context);
+}
+
 static void copy_spans(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
@@ -169,6 +193,8 @@ static void copy_spans(struct interference_figures *figures)
             .children_count = rows->children_end - rows->children,
             .samples = figures->samples + rows->samples,
             .samples_count = rows->samples_end - rows->samples,
+            .callers = figures->callers + rows->stacks,
+            .callers_count = rows->stacks_end - rows->stacks,
             .never_held = rows->holders == rows->holders_end,
         };
     }
@@ -235,6 +261,7 @@ bool interference_figures(const struct profile *profile, const struct report_opt
     find_rows(profile, figures->rows);
     copy_threads(figures);
     copy_details(figures);
+    find_callers(figures);
     copy_spans(figures);
     figures->input = (struct interference_input){
         .threads = figures->threads,
@@ -262,6 +289,7 @@ void interference_figures_free(struct interference_figures *figures)
     free(figures->parts);
     free(figures->bins);
     free(figures->children);
+    free(figures->callers);
     free(figures->samples);
     free(figures->rekeyed);
 }

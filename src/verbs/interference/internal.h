@@ -41,6 +41,7 @@ struct interference_figures {
     struct interference_bin *bins;
     struct interference_child *children;
     struct interference_sample *samples;
+    uint32_t *callers;                    /* by stack */
     struct interference_rekeyed *rekeyed; /* by span */
     size_t rekeyed_count;
     uint64_t events, skipped, unhooked, switches_lost, highest_every;

@@ -226,6 +226,7 @@ static void span_object(struct json *json, const struct interference_figures *fi
     number_member(json, "sci_p1", score->sci_p1);
     number_member(json, "lost_ns", score->lost_ns);
     number_member(json, "own_lost_ns", score->own_ns);
+    number_member(json, "asleep_in_callers_ns", score->given_ns);
     number_member(json, "gain", score->gain);
     json_text(json, "cause", interference_cause_names[score->cause]);
     json_text(json, "cause_text", interference_cause_words[score->cause]);

@@ -225,8 +225,10 @@ double interference_lost_in(const struct interference_result *result,
                             const struct interference_score *score)
 {
     double lost = at_least(part->sum_ns - (double)part->recorded * score->floor_ns, 0);
+    double given = score->given_ns * share_of((double)part->count, (double)score->count);
     return result->threads[part->thread].fit * extrapolated(part_scale(part), score) * lost *
-           score->beyond_step;
+               score->beyond_step +
+           given;
 }
 
 /* Σ max(0, d - p1). The hundredth below p1 is taken to be half-way between it and the minimum. */
@@ -591,12 +593,14 @@ static bool analyse(struct interference_result *result)
     for (size_t i = 0; i < input->spans_count; i++)
         score_span(result, &input->spans[i], &result->spans[i]);
     good = collect_takings(result, &takings);
-    for (size_t i = 0; good && i < input->spans_count; i++) {
-        if (result->spans[i].state != INTERFERENCE_SCORED)
-            continue;
-        take_off_callees(result, &takings, &input->spans[i], &result->spans[i]);
-        good = find_cause(result, &input->spans[i], &result->spans[i]);
-    }
+    for (size_t i = 0; good && i < input->spans_count; i++)
+        if (result->spans[i].state == INTERFERENCE_SCORED)
+            take_off_callees(result, &takings, &input->spans[i], &result->spans[i]);
+    if (good)
+        give_waits_to_locks(result);
+    for (size_t i = 0; good && i < input->spans_count; i++)
+        if (result->spans[i].state == INTERFERENCE_SCORED)
+            good = find_cause(result, &input->spans[i], &result->spans[i]);
     good = good && judge(result, &takings);
     free(takings.items);
     if (!good || !scores_of_functions(result))

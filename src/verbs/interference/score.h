@@ -77,6 +77,9 @@ struct interference_span {
     size_t children_count;
     const struct interference_sample *samples;
     size_t samples_count;
+    const uint32_t *
+        callers; /* functions that it was called from, by the stacks that were taken; UINT32_MAX: another one */
+    size_t callers_count;
     bool never_held; /* of a lock: no execution was seen to wait for another thread that had it */
 };
 
@@ -151,7 +154,8 @@ struct interference_score { /* of a span */
     double own_ns; /* of that, not counted in a span that it calls; of a sequence: in its members */
     double sci;    /* lost_ns / working_ns, 0..1 */
     double lost_p1_ns, sci_p1; /* the same against the 1st percentile */
-    double gain; /* of the program's run time, at most, if every execution were as fast as the
+    double given_ns; /* of a lock: of all these, what its callers slept while it was not timed */
+    double gain;     /* of the program's run time, at most, if every execution were as fast as the
                     fastest, 0..1 */
     /* evidence */
     double asleep_ns, preempted_ns; /* scaled */

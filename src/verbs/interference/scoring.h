@@ -51,6 +51,9 @@ void fit_times(struct interference_result *result);
    those without a score. */
 void judged_times(struct interference_result *result, const double *few_within);
 
+/* What functions slept in locks that were not timed meanwhile becomes those locks' loss: own_ns are known. */
+void give_waits_to_locks(struct interference_result *result);
+
 /* Fills in cause and evidence of a scored span. False: no memory. */
 bool find_cause(const struct interference_result *result, const struct interference_span *span,
                 struct interference_score *score);
