@@ -82,7 +82,7 @@ PROGRAMS = [
         Fix("re2-pieces", "only those elements constructed that are used", [("re2.cc", "StringPiece stkvec[kVecSize];"),
                                                                           ("stringpiece.h", ": data_(NULL), size_(0) {}")]),
     ], inherent=[("dfa.cc", "if (s->IsMatch()) {", "the step of the automaton")]),
-    Program("lapack", "{p} 1600 1000", package="lapack", program="lapack", kernels=("dense.f90",), half=HELD_OUT, fixes=[
+    Program("lapack", "{p} 1600 1000", package="lapack", program="lapack", kernels=("dense.f90",), fixes=[
         Fix("lapack-columns", "four columns of a product at a time", [("dgemm.f", "C(I,J) = C(I,J) + TEMP*A(I,L)")]),
         Fix("lapack-kept", "an element kept in a local variable", [("dlasr.f", "A( I, J+1 ) = CTEMP*TEMP - STEMP*A( I, J )"),
                                                                  ("dlasr.f", "A( I, J ) = STEMP*TEMP + CTEMP*A( I, J )")]),
@@ -106,7 +106,7 @@ PROGRAMS = [
         Fix("rows-value", "a column looked up once, for its type and its value",
             [("rows.c", "sqlite3_column_type(statement, column)"), ("rows.c", "sqlite3_column_int64(statement, column)"), ("rows.c", "sqlite3_column_double(statement, column)"),
              ("sqlite3_column_type", ""), ("sqlite3_column_int64", ""), ("sqlite3_column_double", "")]),
-    ]),
+    ], inherent=[("sqlite3VdbeExec", "", "SQLite's interpreter")]),
     Program("fields", "{p}", source="bench/cases/fields.c", flags="-O3 -g -lm", fixes=[
         Fix("fields-fused", "sweeps of ten steps behind each other", [("fields.c", "field[j] -= ")]),
     ]),
