@@ -445,6 +445,9 @@ static void waits_follow_from_misses(void **state)
     stall = gain_stall_of(&in_order);
     assert_float_equal((float)stall.direct, 1.0 / 2, 1e-6);
     assert_true(stall.low == 0); /* all of it may be hidden */
+    at_random.levels[0].stream_ns =
+        0; /* streams of the second level take no longer: 16 waits at a time */
+    assert_float_equal((float)gain_stall_of(&at_random).low, 0.25F / 1.25F, 1e-6);
     counted.counted = true;
     counted.pace = 0.1;
     stall = gain_stall_of(&counted);

@@ -54,6 +54,9 @@ struct gain_lines {
 
 enum { GAIN_LEVELS = 6 };
 
+/* Misses of the first level that a core has under way at a time at most: it has 10 to 16 buffers for them. */
+#define GAIN_OVERLAP 16
+
 /* What an access takes more that misses a level. */
 struct gain_level {
     double wait_ns;   /* if nothing hides it */

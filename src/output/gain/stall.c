@@ -10,7 +10,9 @@
  * nanoseconds, and M / (1 + M) of its time is waiting. Where accesses were counted the pace is that of the program with its
  * waits, and M itself is the share. How much of a wait processors hide is not known: lines that are walked in order are fetched
  * ahead, so that they take what a stream of them takes; others may overlap with each other, at best as a stream's
- * do. So the lower end counts a stream's time for all of them, and nothing for those in order.
+ * do. So the lower end counts for all of
+ * them what a stream takes, or as many as can be under way sharing one wait, whichever is more; and nothing for those in
+ * order.
  */
 #include "gain/gain.h"
 
@@ -57,7 +59,8 @@ struct gain_stall gain_stall_of(const struct gain_misses *misses)
         const struct gain_level *level = &misses->levels[i];
         double in_order = misses->avoided[i].in_order;
         double ns = in_order * level->stream_ns + (1 - in_order) * level->wait_ns;
-        low += misses->avoided[i].low * (1 - in_order) * level->stream_ns;
+        double least = fmax(level->stream_ns, level->wait_ns / GAIN_OVERLAP);
+        low += misses->avoided[i].low * (1 - in_order) * least;
         direct += misses->avoided[i].share * ns;
         high += misses->avoided[i].high * level->wait_ns;
     }
