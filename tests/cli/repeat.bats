@@ -38,6 +38,14 @@ runs_merged()
     grep -q ' null 0$' runs
 }
 
+@test "merged with others, runs of one profile stand for themselves" {
+    "$HEADROOM" run -q --repeat 3 -o three.headroom -- "$AGAIN" runs 10 0 </dev/null
+    "$HEADROOM" run -q -o one.headroom -- "$AGAIN" runs 10 0 </dev/null
+    "$HEADROOM" merge -o run.headroom three.headroom one.headroom
+    "$HEADROOM" report run.headroom | grep -q 'merged from 4 profiles: three.headroom (3 runs), one.headroom$'
+    [ "$(runs_merged)" -eq 4 ]
+}
+
 @test "samples and time are the sums of the runs'" {
     "$HEADROOM" run -q --rate 1000 -- "$AGAIN" one 200000 0 </dev/null
     local once=$(field 'report["run"]["time"]["ns"]')
@@ -164,7 +172,7 @@ needs_engine()
     needs_engine
     local refill=$(dirname "$HEADROOM")/tests/programs/silent_refill
     echo before >run.headroom.old
-    try 0 "$HEADROOM" run --rate 1000 --deep -- "$refill" 0.3
+    try 0 "$HEADROOM" run --rate 1000 --deep -- "$refill" 1.5
     [ "$(cat run.headroom.old)" = before ]
     [ "$(ls | tr '\n' ' ')" = 'all err out run.headroom run.headroom.old ' ]
     grep -q '^headroom: running the command once more to count all accesses' err
@@ -181,7 +189,7 @@ assert 0.74 < silent["share"] <= 0.75 and silent["ci95"] == [silent["share"]] * 
 assert found["gain"]["low"] <= found["gain"]["direct"] <= found["gain"]["ceiling"]
 assert not report["degraded"], report["degraded"]
 P
-    "$HEADROOM" run -q --rate 1000 -- "$refill" 0.3
+    "$HEADROOM" run -q --rate 1000 -- "$refill" 1.5
     [ "$(field '{f["evidence"] for f in report["run"]["findings"]} <= {"strong", "weak"}')" = True ]
     [ "$(field 'any(s["exact"] for f in report["run"]["findings"] for s in f["symptoms"])')" = False ]
 }

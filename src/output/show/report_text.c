@@ -83,14 +83,21 @@ static void describe(const struct printer *printer, char *line, size_t bytes)
         describe_sampling(&printer->profile->run, line, bytes);
 }
 
+/* How many from that one on were recorded into one profile, one after the other. */
+static size_t count_runs(const struct profile *profile, size_t first)
+{
+    const struct profile_merged *merged = profile->merged;
+    size_t end = first + 1;
+    while (end < profile->merged_count && strcmp(merged[end].file, merged[first].file) == 0 &&
+           profile_same_text(merged[end].host, merged[first].host))
+        end++;
+    return end - first;
+}
+
 /* Were all recorded into one and the same profile, run after run? */
 static bool is_repeated(const struct profile *profile)
 {
-    for (size_t i = 1; i < profile->merged_count; i++)
-        if (strcmp(profile->merged[i].file, profile->merged[0].file) != 0 ||
-            !profile_same_text(profile->merged[i].host, profile->merged[0].host))
-            return false;
-    return profile->merged_count > 1;
+    return profile->merged_count > 1 && count_runs(profile, 0) == profile->merged_count;
 }
 
 static void print_run(struct printer *printer)
@@ -134,17 +141,22 @@ static void print_merged(struct printer *printer)
     }
     print_add(line, sizeof line, "merged from %zu profile%s: ", profile->merged_count,
               print_plural(profile->merged_count));
-    for (size_t i = 0; i < profile->merged_count && i < MERGED_SHOWN; i++) {
-        const struct profile_merged *merged = &profile->merged[i];
+    size_t at = 0;
+    for (size_t shown = 0, runs; at < profile->merged_count && shown < MERGED_SHOWN; shown++) {
+        const struct profile_merged *merged = &profile->merged[at];
+        runs = count_runs(profile, at);
         name_clean(merged->file, word, sizeof word);
-        print_add(line, sizeof line, "%s%.160s", i ? ", " : "", word);
+        print_add(line, sizeof line, "%s%.160s", at ? ", " : "", word);
+        if (runs > 1)
+            print_add(line, sizeof line, " (%zu runs)", runs);
+        at += runs;
         if (!profile->run.host && merged->host) {
             name_clean(merged->host, word, sizeof word);
             print_add(line, sizeof line, " of %.60s", word);
         }
     }
-    if (profile->merged_count > MERGED_SHOWN)
-        print_add(line, sizeof line, " and %zu more", profile->merged_count - MERGED_SHOWN);
+    if (at < profile->merged_count)
+        print_add(line, sizeof line, " and %zu more", profile->merged_count - at);
     fputs("  ", printer->out);
     name_clean(line, word, sizeof word);
     print_wrap(printer, DIM, 2, 2, word);
