@@ -8,8 +8,8 @@
  * `forecast` lists them without running the program; where control flow depends on
  * something it does not know, an execution breakpoint stops the thread
  * there and the forecast goes on from the real state (a *hop*). One debug register is
- * kept for this scouting. The access chosen is put under watch before it happens, and
- * its own trap confirms it: nothing foreseen wrongly is ever counted.
+ * kept for this scouting. What can be decided by looking further ahead is (ahead.c). Else the access chosen is put under
+ * watch before it happens, and its own trap confirms it.
  *
  * Rejected: "the next matching access" and "the n-th matching access". Both give
  * the time of loops without such accesses to the first ones behind them (the

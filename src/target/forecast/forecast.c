@@ -7,8 +7,8 @@
  * instructions each, in a signal handler; 0.02 to 0.06 us an instruction that was decoded
  * before, 0.4 us more if not, and a system call for every new block of memory. Limits: memory that
  * other threads change meanwhile is seen as it was; code that changes is seen as it was decoded
- * until forecast_forget_code. Both make a forecast wrong, which the caller notices: the access does
- * not happen.
+ * until forecast_forget_code. Both make a forecast wrong, which a caller notices who waits for the access; for others
+ * there is outcome.fixed.
  */
 #include "forecast/machine.h"
 #include <string.h>
