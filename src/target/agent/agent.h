@@ -177,6 +177,7 @@ struct agent_ahead {
 /* The function that a tick interrupted, and what the walk found outside of it. */
 struct agent_frame {
     uint64_t function; /* first byte; 0: not known, or the thread has moved on */
+    uint64_t end;      /* where the next function begins */
     uint32_t callers;  /* node */
     uint32_t missing;  /* flags for what is entered below it */
     bool broken;

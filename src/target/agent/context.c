@@ -219,7 +219,7 @@ static uint32_t enter_frame(struct agent_thread *self, const struct base_registe
     self->counters->broken_stacks = broken;
     if (!entered)
         return 0;
-    frame->function = modules_function_start(registers->ip);
+    modules_function(registers->ip, &frame->function, &frame->end);
     return enter(self, frame->callers, registers->ip, WIRE_NODE_LEAF | frame->missing, drop);
 }
 
@@ -278,7 +278,7 @@ uint32_t context_enter_ahead(struct agent_thread *self, const struct base_regist
     const struct agent_frame *frame = &self->frame;
     uint64_t leaf = access->insn.address;
     uint32_t flags = context_flags(&access->insn, &access->insn.accesses[access->access]);
-    if (!access->same_frame || !frame->function || modules_function_start(leaf) != frame->function)
+    if (!access->same_frame || !frame->function || leaf < frame->function || leaf >= frame->end)
         return context_enter_then(self, then, memory, leaf, flags, drop);
     self->counters->broken_stacks += frame->broken;
     return enter(self, frame->callers, leaf, flags | WIRE_NODE_LEAF | frame->missing, drop);
