@@ -59,7 +59,7 @@ static void take_spans(struct fold *fold, const struct cell *line, uint64_t unti
         fold->cuts[fold->cuts_count++] = end < until ? end : until;
         const struct accessor *accessor;
         for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++)
-            fold->mask |= accessor->mask;
+            fold->mask |= accessor->kind & TRANSFER_WRITE ? accessor->mask : 0;
     }
 }
 

@@ -10,7 +10,7 @@
 
 enum {
     LINE_INTERVALS = 96,       /* of a line, before they are settled */
-    ACCESSORS = 29,            /* of an interval: two in its own cell, three in each further one */
+    ACCESSORS = 17,            /* of an interval: two in its own cell, three in each further one */
     KINDS_KEPT = 2,            /* of these, for kinds that the others are not of */
     LINE_PAIRS = 256,          /* of a line; more places are merged */
     FAR = 1 << 24,             /* instructions, some milliseconds: no longer a ping-pong */

@@ -229,80 +229,93 @@ static void make_room(struct transfer *transfer, struct cell *line)
 
 /* ---- an access ------------------------------------------------------------------------------- */
 
-static struct accessor *find_accessor(struct transfer *transfer, struct cell *interval,
-                                      const struct accessor *wanted)
+/* What one pass over an interval's accessors finds for another one. */
+struct search {
+    struct accessor *equal;     /* the same */
+    struct accessor *same_mask; /* but for its place; of equal kind, as the next */
+    struct accessor *lightest;
+    struct accessor *empty; /* behind the last, in a cell that there is */
+    uint32_t *link;         /* where a further cell goes */
+    unsigned count;
+};
+
+/* False: nothing is left to look for. */
+static inline bool search_in(struct search *search, struct accessor *accessors, unsigned count,
+                             const struct accessor *wanted)
 {
-    struct accessor *accessor;
-    for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++)
-        if (accessor->id == wanted->id && accessor->mask == wanted->mask &&
-            accessor->kind == wanted->kind)
-            return accessor;
-    return NULL;
+    for (unsigned i = 0; i < count; i++, search->count++) {
+        struct accessor *accessor = &accessors[i];
+        if (!accessor->count) {
+            search->empty = accessor;
+            return false;
+        }
+        if (accessor->kind != wanted->kind)
+            continue;
+        if (accessor->mask == wanted->mask) {
+            search->same_mask = accessor;
+            if (accessor->id == wanted->id) {
+                search->equal = accessor;
+                return false;
+            }
+        }
+        if (!search->lightest || accessor->count < search->lightest->count)
+            search->lightest = accessor;
+    }
+    return true;
 }
 
-static bool has_kind(struct transfer *transfer, struct cell *interval, uint32_t kind)
+static struct search search_accessor(struct transfer *transfer, struct cell *interval,
+                                     const struct accessor *wanted)
 {
-    const struct accessor *accessor;
-    for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++)
-        if (accessor->kind == kind)
-            return true;
-    return false;
-}
-
-/* The place behind the last; NULL: there are as many as there may be, or no cell. */
-static struct accessor *next_accessor(struct transfer *transfer, struct cell *interval,
-                                      uint32_t kind)
-{
-    unsigned count = 0;
-    while (count < ACCESSORS && accessor_of(transfer, interval, count))
-        count++;
-    if (count >= ACCESSORS - KINDS_KEPT &&
-        (count == ACCESSORS || has_kind(transfer, interval, kind)))
-        return NULL;
-    if (count < 2)
-        return &interval->u.interval.accessors[count];
-    uint32_t *link = &interval->u.interval.more;
-    for (count -= 2; count >= 3; count -= 3)
-        link = &transfer->cells[*link].next;
-    if (!*link)
-        *link = take_cell(transfer, CELL_MORE);
-    return *link ? &transfer->cells[*link].u.more.accessors[count] : NULL;
+    struct search search = {.link = &interval->u.interval.more};
+    bool more = search_in(&search, interval->u.interval.accessors, 2, wanted);
+    for (; more && *search.link; search.link = &transfer->cells[*search.link].next) {
+        more = search_in(&search, transfer->cells[*search.link].u.more.accessors, 3, wanted);
+        if (!more)
+            break;
+    }
+    return search;
 }
 
 /*
- * One that is as good as `added` but for its place. Else the lightest of its kind takes its bytes as well: whether
- * transfers are true is then not known of these few. NULL: none is of that kind.
+ * Where the accesses are counted: at their own accessor, or a new one, or, if there are as many as there may be, one that
+ * is as good but for its place. Else the lightest of its kind takes their bytes as well: whether transfers are true
+ * is then not known of these few. NULL: no cell.
  */
-static struct accessor *nearest_accessor(struct transfer *transfer, struct cell *interval,
-                                         const struct accessor *added)
+static struct accessor *place_for(struct transfer *transfer, struct cell *interval,
+                                  const struct accessor *added)
 {
-    struct accessor *accessor, *lightest = NULL;
-    for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++) {
-        if (accessor->kind != added->kind)
-            continue;
-        if (accessor->mask == added->mask) {
-            accessor->id = 0;
-            return accessor;
-        }
-        if (!lightest || accessor->count < lightest->count)
-            lightest = accessor;
+    struct search search = search_accessor(transfer, interval, added);
+    if (search.equal)
+        return search.equal;
+    bool full =
+        search.count >= ACCESSORS || (search.count >= ACCESSORS - KINDS_KEPT && search.lightest);
+    if (!full && !search.empty) {
+        uint32_t more = take_cell(transfer, CELL_MORE);
+        *search.link = more;
+        search.empty = more ? &transfer->cells[more].u.more.accessors[0] : NULL;
     }
-    if (!lightest)
-        return NULL;
-    lightest->id = lightest->id == added->id ? added->id : 0;
-    lightest->mask |= added->mask;
-    return lightest;
+    if (!full && search.empty) {
+        *search.empty = *added;
+        search.empty->count = 0;
+        return search.empty;
+    }
+    if (search.same_mask) {
+        search.same_mask->id = 0;
+        return search.same_mask;
+    }
+    if (search.lightest) {
+        search.lightest->id = search.lightest->id == added->id ? added->id : 0;
+        search.lightest->mask |= added->mask;
+    }
+    return search.lightest;
 }
 
 static void add_accessor(struct transfer *transfer, struct cell *interval,
                          const struct accessor *added)
 {
-    struct accessor *accessor = find_accessor(transfer, interval, added);
-    if (!accessor && (accessor = next_accessor(transfer, interval, added->kind))) {
-        *accessor = *added;
-        return;
-    }
-    if (!accessor && !(accessor = nearest_accessor(transfer, interval, added))) {
+    struct accessor *accessor = place_for(transfer, interval, added);
+    if (!accessor) {
         transfer->totals.exhausted = true;
         return;
     }

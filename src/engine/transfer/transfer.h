@@ -55,7 +55,7 @@ struct transfer_options {
     uint32_t most_cells;    /* of 64 bytes: intervals and lines */
     uint32_t most_lines;    /* with transfers: reported */
     uint32_t most_pairs;    /* of all of them */
-    /* What the line is, when its first transfers are settled. mask: bytes that were touched. NULL: object 0 at the
+    /* What the line is, when its first transfers are settled. mask: bytes that were written. NULL: object 0 at the
        line's address. */
     struct transfer_object (*identify)(void *context, uint64_t address, uint64_t mask);
     void *context;
