@@ -399,7 +399,7 @@ static void reset_counts(void)
     cache_bank_reset_counts(&exact_caches);
     exact_kernel_loaded = exact_kernel_stored = 0;
     if (exact_transfer)
-        transfer_reset(exact_transfer);
+        exact_sharing_reset();
 }
 
 void exact_output(void)

@@ -320,15 +320,21 @@ Bool exact_sharing_stack_of(Addr address, UInt *thread, ULong *below, Bool *loca
     return False;
 }
 
+void exact_sharing_reset(void)
+{
+    transfer_reset(exact_transfer);
+    instructions_ended = 0;
+    for (UInt i = 0; i < VG_N_THREADS; i++)
+        threads[i].jumped = threads[i].clock.now;
+}
+
 /* The child has one thread, whose history is its parent's. */
 void exact_sharing_forked(void)
 {
     for (UInt i = 0; i < VG_N_THREADS; i++)
         if (&threads[i] != running)
             threads[i].alive = False;
-    transfer_reset(exact_transfer);
-    instructions_ended = 0;
-    running->jumped = running->clock.now;
+    exact_sharing_reset();
     exact_threaded = 0;
 }
 

@@ -38,6 +38,8 @@ void exact_sharing_gone(Addr address, SizeT bytes);
 void exact_sharing_before_syscall(ThreadId tid, UInt number, const UWord *arguments);
 void exact_sharing_after_syscall(ThreadId tid, UInt number, const UWord *arguments, SysRes result);
 void exact_sharing_forked(void);
+/* Counts anew: what was counted is written. */
+void exact_sharing_reset(void);
 /* All threads; of all of them together. */
 UInt exact_sharing_threads(void);
 ULong exact_sharing_instructions(void);
