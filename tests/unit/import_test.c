@@ -1102,6 +1102,114 @@ static void exact_nonsense_is_counted(void **state)
     log_free(&log);
 }
 
+/* ---- lines that move between threads ---------------------------------------------------------- */
+
+static void log_shared_line(struct thread *thread, uint32_t line, uint32_t kind, const char *name,
+                            uint32_t node, double transfers)
+{
+    _Alignas(8) char buffer[sizeof(struct wire_shared_line) + 64] = {0};
+    struct wire_shared_line *record = (struct wire_shared_line *)buffer;
+    record->line = line;
+    record->kind = kind;
+    record->node = node;
+    record->offset = -8;
+    record->size = 128;
+    record->false_transfers = transfers;
+    size_t length = strlen(name) + 1;
+    memcpy(record->text, name, length);
+    strcpy(record->text + length, "0 a\n8 b\n");
+    write_record(thread, record, WIRE_SHARED_LINE, sizeof buffer);
+}
+
+static void log_shared(struct thread *thread)
+{
+    /* Ids are the image's own: the other one has them the other way round. */
+    bool first = thread->writer.process == 9;
+    log_shared_line(thread, first ? 1 : 2, WIRE_OBJECT_GLOBAL, "_ZN1a1bE", 0, 10);
+    log_shared_line(thread, first ? 2 : 1, WIRE_OBJECT_HEAP, "", 3, 4);
+    WRITE(thread, WIRE_SHARED_PAIR, shared_pair, .line = first ? 1 : 2, .first = 3, .second = 4,
+          .first_kind = 2, .second_kind = 1, .forward = 6, .backward = 4, .first_mask = 1,
+          .second_mask = first ? 2 : 4);
+    WRITE(thread, WIRE_SHARED_USER, shared_user, .line = first ? 1 : 2, .thread = 1,
+          .write_mask = 1, .writes = 7);
+    WRITE(thread, WIRE_SHARED_BETWEEN, shared_between, .from = 1, .to = 2, .transfers = 5);
+    WRITE(thread, WIRE_SHARED_TOTALS, shared_totals, .threads = 3, .instructions = 1000,
+          .false_transfers = 14);
+    log_totals(thread, 10, 0);
+}
+
+static void shared_lines_of_all_processes_add_up(void **state)
+{
+    struct log log;
+    exact_begin(&log, 0);
+    struct thread a = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
+    struct thread b = image_begin(&log, 7, 101, 9, true, 100, 6);
+    struct thread *both[] = {&a, &b};
+    for (size_t i = 0; i < 2; i++) {
+        log_contexts(both[i]);
+        log_shared(both[i]);
+        image_end(&log, both[i]);
+    }
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_string_equal(profile->run.verb, "sharing");
+    assert_int_equal(profile->run.corrupt_records, 0);
+    assert_int_equal(profile->shared_runs_count, 2);
+    assert_int_equal(profile->shared_lines_count, 2);
+    const struct profile_shared_line *line = &profile->shared_lines[0];
+    assert_int_equal(line->object, PROFILE_OBJECT_GLOBAL);
+    assert_string_equal(line->name, "a::b");
+    assert_string_equal(line->parts, "0 a\n8 b\n");
+    assert_true(line->false_transfers == 20 && (int64_t)line->offset == -8);
+    assert_null(profile->shared_lines[1].name);
+    assert_int_not_equal(profile->shared_lines[1].context, 0);
+    assert_int_equal(profile->shared_pairs_count, 2); /* one for each direction */
+    for (size_t i = 0; i < 2; i++) {
+        const struct profile_shared_pair *pair = &profile->shared_pairs[i];
+        bool forward = pair->first_kind == 2;
+        assert_int_equal(pair->line, 0);
+        assert_true(pair->transfers == (forward ? 12 : 8));
+        assert_int_equal(forward ? pair->second_mask : pair->first_mask, 6);
+    }
+    assert_int_equal(profile->shared_users_count, 1);
+    assert_int_equal(profile->shared_users[0].writes, 14);
+    assert_int_equal(profile->shared_moves_count, 1);
+    assert_true(profile->shared_moves[0].transfers == 10);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void shared_nonsense_is_counted(void **state)
+{
+    struct log log;
+    exact_begin(&log, 0);
+    struct thread image = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
+    enum { WRONG = 10 };
+    _Alignas(8) char unended[sizeof(struct wire_shared_line) + 8];
+    memset(unended, 'x', sizeof unended);
+    log_contexts(&image);
+    log_shared(&image);
+    log_shared_line(&image, 3, WIRE_OBJECTS, "", 0, 1);
+    log_shared_line(&image, 3, WIRE_OBJECT_GLOBAL, "", 0, NAN);
+    log_shared_line(&image, 4, WIRE_OBJECT_HEAP, "", 99, 1); /* kept: the place is lost */
+    write_record(&image, unended, WIRE_SHARED_LINE, sizeof unended);
+    WRITE(&image, WIRE_SHARED_PAIR, shared_pair, .line = 77, .first_kind = 2, .second_kind = 2);
+    WRITE(&image, WIRE_SHARED_PAIR, shared_pair, .line = 1, .first_kind = 0, .second_kind = 2);
+    WRITE(&image, WIRE_SHARED_PAIR, shared_pair, .line = 1, .first_kind = 2, .second_kind = 4);
+    WRITE(&image, WIRE_SHARED_PAIR, shared_pair, .line = 1, .first_kind = 2, .second_kind = 2,
+          .forward = -1);
+    WRITE(&image, WIRE_SHARED_USER, shared_user, .line = 77);
+    WRITE(&image, WIRE_SHARED_BETWEEN, shared_between, .from = 64, .transfers = 5);
+    image_end(&log, &image);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, WRONG);
+    assert_int_equal(profile->shared_lines_count, 3);
+    assert_int_equal(profile->shared_pairs_count, 2);
+    assert_int_equal(profile->shared_users_count, 1);
+    assert_int_equal(profile->shared_moves_count, 1);
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void any_flip_of_an_exact_log_is_survived(void **state)
 {
     struct log log;
@@ -2087,6 +2195,8 @@ int main(void)
         cmocka_unit_test(exact_images_find_their_parents),
         cmocka_unit_test(reuse_is_summed_by_process),
         cmocka_unit_test(exact_nonsense_is_counted),
+        cmocka_unit_test(shared_lines_of_all_processes_add_up),
+        cmocka_unit_test(shared_nonsense_is_counted),
         cmocka_unit_test(any_flip_of_an_exact_log_is_survived),
         cmocka_unit_test(foreseen_reuse_is_certain),
         cmocka_unit_test(traps_are_taken_off),
