@@ -102,7 +102,7 @@ runs_merged()
 }
 
 @test "no run goes on after --max-time" {
-    try 0 timeout 60 "$HEADROOM" run --repeat --max-time 2 -- "$AGAIN" runs 1000 0 0 sleep
+    try 0 timeout 60 "$HEADROOM" run --repeat --max-time 10 -- "$AGAIN" runs 1000 0 0 sleep
     [ "$(wc -l <runs)" -eq 3 ]
     [ "$(runs_merged)" -eq 2 ]
     # The first one is never ended, and nothing follows if there is no time.
@@ -212,7 +212,7 @@ P
     field 'report["degraded"]' | grep -q 'more than --max-time leaves'
     [ "$(field 'report["run"]["time"]["samples"] > 0')" = True ]
     rm runs
-    try 0 timeout 100 "$HEADROOM" run --deep --max-time 5 -- "$AGAIN" runs 10 0 sleep
+    try 0 timeout 100 "$HEADROOM" run --deep --max-time 15 -- "$AGAIN" runs 10 0 sleep
     [ "$(wc -l <runs)" -eq 2 ]
     field 'report["degraded"]' | grep -q 'gave nothing: its time was over (--max-time)'
     rm runs
