@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of sharing: lines with their pairs and threads, ranked (figures.c), what to do (advice.c), for people
- * (text.c; line_text.c: one line with its picture), as JSON (json.c), in comparisons (compare.c).
+ * (text.c; line_text.c: one line with its picture), as JSON (json.c), in comparisons (compare.c) and exports (export.c).
  */
 #ifndef HEADROOM_SHARING_INTERNAL_H
 #define HEADROOM_SHARING_INTERNAL_H
@@ -83,6 +83,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
 
 extern const struct analysis_text sharing_text;
 extern const struct analysis_compare sharing_compare;
+extern const struct analysis_export sharing_export;
 bool sharing_json(struct json *json, const struct places *places,
                   const struct report_options *options);
 

@@ -14,4 +14,5 @@ const struct analysis sharing_analysis = {
     .text = &sharing_text,
     .json = sharing_json,
     .compare = &sharing_compare,
+    .export = &sharing_export,
 };
