@@ -138,7 +138,7 @@ static int share_class(const struct gain_symptom *symptom)
     int class = (int)(symptom->waste.share * 4);
     if (symptom->general)
         return class < GENERAL_MOST ? class : GENERAL_MOST;
-    return symptom->waits && class == GENERAL_MOST ? SPECIFIC : class;
+    return (symptom->waits || symptom->sure) && class == GENERAL_MOST ? SPECIFIC : class;
 }
 
 /* Of a line: much waste first; of about as much, in the order in which the verbs gave it. */

@@ -168,11 +168,9 @@ static struct gain_stall stall_of(const struct work *work, const struct waits *l
 /* What has lost most of the lines. */
 static const char *lost_by(const struct waits *line, size_t caches)
 {
-    static const char *const texts[] = {"of the accesses there are to data that L1 has lost",
-                                        "of the accesses there are to data that L1 has lost, most "
-                                        "of them L2 as well",
-                                        "of the accesses there are to data that L1 has lost, most "
-                                        "of them all caches"};
+    static const char *const texts[] = {"of the accesses there miss L1",
+                                        "of the accesses there miss L1, most L2 too",
+                                        "of the accesses there miss L1, most every cache"};
     size_t level = 0;
     while (level + 1 < caches && line->missing[level + 1] > line->missing[0] / 2)
         level++;

@@ -55,6 +55,8 @@ static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
 {
     if (finding->symptoms[index].weak && !finding->symptoms[0].weak)
         return false;
+    if (index && finding->symptoms[index].waits && !finding->symptoms[index].advice.id)
+        return false; /* nothing is known to help */
     for (size_t i = 0; i < index; i++)
         if (strcmp(finding->symptoms[i].kind, finding->symptoms[index].kind) == 0)
             return false;

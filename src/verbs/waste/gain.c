@@ -145,9 +145,10 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .advice = waste_advice(places, sources, kind, pair)};
         if (exact && symptom.advice.id)
             symptom.advice.evidence = ADVICE_EXACT;
-        symptom.general = id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN;
         symptom.part = part_saved(pair, &symptom.advice);
         symptom.sure = is_sure(id, pair, &symptom.advice);
+        symptom.general =
+            id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN && !symptom.sure;
         line->sure = line->sure || symptom.sure;
         if (!gain_add(sink, &symptom))
             return false;
