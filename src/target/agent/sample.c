@@ -51,10 +51,16 @@ enum {
     ADAPTIVE_FIRST_COST = 60000, /* until it is known what a sample costs                 */
 };
 
+/* Behind a hop there is still a scout. */
+static void attempt_ended(struct agent_thread *self)
+{
+    os_watch_disarm(&self->scout.os); /* no-op if a register adopted it */
+    self->attempt.scout = AGENT_SCOUT_IDLE;
+}
+
 void sample_finish(struct agent_thread *self, enum wire_drop reason)
 {
-    os_watch_disarm(&self->scout.os);
-    self->attempt.scout = AGENT_SCOUT_IDLE;
+    attempt_ended(self);
     self->counters->dropped[reason]++;
     for (unsigned kind = 0; kind < DETECT_KINDS && reason == WIRE_DROP_NO_ACCESS; kind++)
         self->question.absent[kind] += self->attempt.kinds >> kind & 1;
@@ -299,6 +305,7 @@ static void follow_one(struct agent_thread *self, const struct agent_ahead ahead
     unsigned open =
         (unsigned)(__builtin_popcount(ahead[0].open) + __builtin_popcount(ahead[1].open));
     if (!open && asked) { /* it has become samples, counted each */
+        attempt_ended(self);
         self->counters->attempted--;
         return;
     }
@@ -594,8 +601,7 @@ void sample_record(struct agent_thread *self, const struct detect_sample *sample
 void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed)
 {
     sample_record(self, sample, armed, trap_cost(self));
-    os_watch_disarm(&self->scout.os); /* no-op if a register adopted it */
-    self->attempt.scout = AGENT_SCOUT_IDLE;
+    attempt_ended(self);
     self->counters->stored++;
 }
 
