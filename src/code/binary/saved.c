@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
  * Built for few large files, which each run reads whole: the checksum of a kept file is that of all
- * its bytes, since a machine that lost power may leave any of them zero. Files are written under
- * another name and renamed, so that readers see all of one or nothing.
- *
- * Nothing follows symbolic links below the folder, and a folder that others own or can write to is
- * not used: headroom often runs as root, and with the environment of somebody else.
+ * its bytes, since a machine that lost power may leave any of them zero.
  */
 #include "binary/saved.h"
 
 #include "binary/binary.h"
 #include "binary/image.h"
+#include "keep/keep.h"
 
 #include <dirent.h>
 #include <elfutils/libdwelf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,82 +116,6 @@ static uint64_t checksum(const void *bytes, size_t count)
     return base_hash_bytes(lanes, sizeof lanes, 0);
 }
 
-/* ---- the folder ---------------------------------------------------------------------------- */
-
-static bool is_ours(int file, mode_t type)
-{
-    struct stat status;
-    return fstat(file, &status) == 0 && (status.st_mode & S_IFMT) == type &&
-           status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-static bool join(char path[PATH_MAX], const char *first, const char *second)
-{
-    int length = snprintf(path, PATH_MAX, "%s%s", first, second);
-    return first[0] == '/' && length > 0 && length < PATH_MAX;
-}
-
-/* Absolute; `made`: the part that headroom may create. */
-static bool find_path(char path[PATH_MAX], char parent[PATH_MAX])
-{
-    const char *own = getenv("HEADROOM_CACHE"), *all = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
-    if (geteuid() != getuid() || getegid() != getgid())
-        return false;
-    parent[0] = 0;
-    if (own)
-        return join(path, own, "");
-    if (all && all[0] == '/')
-        return join(parent, all, "") && join(path, all, "/headroom");
-    return home && join(parent, home, "/.cache") && join(path, home, "/.cache/headroom");
-}
-
-static int open_directory(const char *path)
-{
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (directory >= 0 && !is_ours(directory, S_IFDIR)) {
-        close(directory);
-        return -1;
-    }
-    return directory;
-}
-
-/* A parent that is missing is made only in a folder of our own: not in somebody else's home. */
-static bool make_parent(const char *parent)
-{
-    char above[PATH_MAX];
-    snprintf(above, sizeof above, "%.*s", (int)(strrchr(parent, '/') - parent), parent);
-    int directory = open_directory(above);
-    bool made = directory >= 0 && mkdirat(directory, strrchr(parent, '/') + 1, 0700) == 0;
-    if (directory >= 0)
-        close(directory);
-    return made;
-}
-
-static bool make_directory(const char *path, const char *parent)
-{
-    if (parent[0]) {
-        int directory = open_directory(parent);
-        if (directory < 0 && (errno != ENOENT || !make_parent(parent)))
-            return false;
-        if (directory >= 0)
-            close(directory);
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-int saved_folder(bool make)
-{
-    char path[PATH_MAX], parent[PATH_MAX];
-    if (!find_path(path, parent))
-        return -1;
-    errno = 0;
-    int folder = open_directory(path);
-    if (folder < 0 && errno == ENOENT && make && make_directory(path, parent))
-        folder = open_directory(path);
-    return folder;
-}
-
 /* ---- finding ------------------------------------------------------------------------------- */
 
 static bool is_sound(const struct saved_key *key, const struct saved *saved)
@@ -222,7 +140,7 @@ static bool map_file(int file, const struct saved_key *key, struct saved *saved)
 {
     struct stat status;
     struct saved found = {0};
-    if (!is_ours(file, S_IFREG) || fstat(file, &status) != 0 || status.st_size <= PAYLOAD_OFFSET)
+    if (fstat(file, &status) != 0 || status.st_size <= PAYLOAD_OFFSET)
         return false;
     found.mapping_bytes = (size_t)status.st_size;
     found.mapping = mmap(NULL, found.mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
@@ -242,11 +160,11 @@ static bool map_file(int file, const struct saved_key *key, struct saved *saved)
 bool saved_find(const struct saved_key *key, struct saved *saved)
 {
     char name[NAME_BYTES];
-    int folder = saved_folder(false);
+    int folder = keep_folder(false);
     if (folder < 0)
         return false;
     name_file(key, name);
-    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int file = keep_open(folder, name);
     bool found = file >= 0 && map_file(file, key, saved);
     if (file >= 0)
         close(file);
@@ -275,11 +193,6 @@ static int compare_kept(const void *left, const void *right)
     return (a->used > b->used) - (a->used < b->used);
 }
 
-static bool is_unfinished(const char *name)
-{
-    return strncmp(name, "new.", 4) == 0;
-}
-
 static bool has_suffix(const char *name)
 {
     const char *suffix = strrchr(name, '.');
@@ -300,7 +213,7 @@ static size_t list_kept(int folder, struct kept *kept, uint64_t *total)
             fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(status.st_mode))
             continue;
-        if (is_unfinished(entry->d_name) && time(NULL) - status.st_mtim.tv_sec > STALE_S)
+        if (keep_is_unfinished(entry->d_name) && time(NULL) - status.st_mtim.tv_sec > STALE_S)
             unlinkat(folder, entry->d_name, 0);
         if (!has_suffix(entry->d_name))
             continue;
@@ -330,51 +243,17 @@ static void make_room(int folder, uint64_t wanted)
     free(kept);
 }
 
-static bool write_all(int file, const void *bytes, size_t count, off_t offset)
-{
-    const char *at = bytes;
-    while (count) {
-        ssize_t written = pwrite(file, at, count, offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += written;
-        offset += written;
-        count -= (size_t)written;
-    }
-    return true;
-}
-
-/* SIGXFSZ would end the process: what does not fit is not begun. */
-static bool may_grow_to(uint64_t bytes)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
-}
-
 void saved_keep(const struct saved_key *key, const void *bytes, size_t count)
 {
-    static _Atomic unsigned number;
-    char name[NAME_BYTES], unfinished[NAME_BYTES];
+    char name[NAME_BYTES];
     struct header header = {
         .magic = SAVED_MAGIC, .count = count, .checksum = checksum(bytes, count), .key = *key};
-    int folder = count && count < most_bytes / 4 && may_grow_to(PAYLOAD_OFFSET + count)
-                     ? saved_folder(true)
-                     : -1;
+    const struct keep_part parts[] = {{bytes, count, PAYLOAD_OFFSET}, {&header, sizeof header, 0}};
+    int folder = count && count < most_bytes / 4 ? keep_folder(true) : -1;
     if (folder < 0)
         return;
     make_room(folder, count);
     name_file(key, name);
-    snprintf(unfinished, sizeof unfinished, "new.%d.%u", (int)getpid(), number++);
-    int file =
-        openat(folder, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file >= 0) {
-        bool good = write_all(file, bytes, count, PAYLOAD_OFFSET) &&
-                    write_all(file, &header, sizeof header, 0);
-        close(file);
-        if (!good || renameat(folder, unfinished, folder, name) != 0)
-            unlinkat(folder, unfinished, 0);
-    }
+    keep_write(folder, name, parts, BASE_COUNT(parts));
     close(folder);
 }

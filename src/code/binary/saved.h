@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What was computed from a file, kept for later runs; and the folder for whoever keeps something else there.
- *
- * A folder of files, $HEADROOM_CACHE, else $XDG_CACHE_HOME/headroom, else ~/.cache/headroom; HEADROOM_CACHE set to
- * nothing switches it off. All of it is a convenience: whatever cannot be read or written, belongs to somebody else,
- * was made by another build of headroom or was damaged is as if it were not there, and the folder may be deleted
- * at any time. Any number of processes and threads may use it.
+ * What was computed from a file, kept for later runs in the folder of keep/keep.h. What was made by another build of headroom or was
+ * damaged is as if it were not there. Any number of processes and threads may use it.
  */
 #ifndef HEADROOM_BINARY_SAVED_H
 #define HEADROOM_BINARY_SAVED_H
@@ -33,9 +29,6 @@ struct saved {
     void *bytes; /* within; private: may be written to */
     size_t count;
 };
-
-/* The folder, opened: the caller's to close; with make, made if it is missing. -1: there is none to use. */
-int saved_folder(bool make);
 
 /* False: nothing can be kept for this file, which has no build-id or is none. */
 bool saved_key(const struct image *image, enum saved_kind kind, struct saved_key *key);

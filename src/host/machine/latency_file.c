@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * What was measured, kept as lines of text with a checksum behind them. Read whole, believed only if all of it is
- * sound; written under another name and renamed, so that readers see all of one or nothing.
+ * sound.
  */
-#include "binary/saved.h"
+#include "keep/keep.h"
 #include "machine/internal.h"
 
 #include <cpuid.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -148,9 +147,8 @@ bool machine_latencies_read(const char *text, const char *machine,
 static bool find_kept(const char *machine, struct machine_latencies *latencies)
 {
     char text[FILE_BYTES];
-    int folder = saved_folder(false);
-    int file =
-        folder < 0 ? -1 : openat(folder, file_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int folder = keep_folder(false);
+    int file = folder < 0 ? -1 : keep_open(folder, file_name);
     ssize_t got = file < 0 ? -1 : read(file, text, sizeof text - 1);
     if (file >= 0)
         close(file);
@@ -164,20 +162,12 @@ static bool find_kept(const char *machine, struct machine_latencies *latencies)
 
 static void keep(const char *machine, const struct machine_latencies *latencies)
 {
-    char text[FILE_BYTES], name[64];
-    int folder = saved_folder(true);
+    char text[FILE_BYTES];
+    int folder = keep_folder(true);
     if (folder < 0)
         return;
-    snprintf(name, sizeof name, "new.latency.%ld", (long)getpid());
-    if (machine_latencies_write(latencies, machine, text, sizeof text)) {
-        int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        size_t bytes = strlen(text);
-        bool whole = file >= 0 && write(file, text, bytes) == (ssize_t)bytes;
-        if (file >= 0)
-            close(file);
-        if (!whole || renameat(folder, name, folder, file_name) != 0)
-            unlinkat(folder, name, 0);
-    }
+    if (machine_latencies_write(latencies, machine, text, sizeof text))
+        keep_write(folder, file_name, &(struct keep_part){text, strlen(text), 0}, 1);
     close(folder);
 }
 
