@@ -56,6 +56,8 @@ load common
     grep -q 'With --exact it can be observed as it is\.$' err
     try 125 "$HEADROOM" reuse ./static
     one_sentence "With --exact it can be observed"
+    try 125 "$HEADROOM" run ./static
+    grep -q "With 'headroom waste --exact' it can be observed as it is\.$" err
     try 125 "$HEADROOM" interference ./static
     lacks '--exact' err
 }

@@ -61,12 +61,11 @@ static void offer_exact(struct recording *recording)
 {
     char why[LAUNCH_ERROR_BYTES];
     bool shell;
-    const struct verb *verb = find_verb(recording->verb);
+    const char *exact = find_verb(recording->verb)->every_access;
     size_t used = strlen(recording->error);
-    if (verb && has_option(verb, "exact") &&
-        launch_exact_examine(recording->path, &shell, why) == LAUNCH_OK)
+    if (exact && launch_exact_examine(recording->path, &shell, why) == LAUNCH_OK)
         snprintf(recording->error + used, sizeof recording->error - used,
-                 " With --exact it can be observed as it is.");
+                 " With %s it can be observed as it is.", exact);
 }
 
 int live_check_program(struct recording *recording, bool *shell)
@@ -107,9 +106,8 @@ static int check_machine(struct live *live)
         return LAUNCH_FAILED;
     }
     if (found.registers == 0) {
-        say("no watchpoint works here: %s; see 'headroom doctor', or use --exact, which needs "
-            "none.",
-            why_refused(found.armed ? 0 : found.refused));
+        say("no watchpoint works here: %s; see 'headroom doctor', or use %s, which needs none.",
+            why_refused(found.armed ? 0 : found.refused), find_verb(recording->verb)->every_access);
         return LAUNCH_FAILED;
     }
     config->registers = found.registers;

@@ -335,14 +335,6 @@ const struct verb *nearest_verb(const char *name)
     return nearest;
 }
 
-bool has_option(const struct verb *verb, const char *name)
-{
-    for (size_t i = 0; verb->options[i].name; i++)
-        if (strcmp(verb->options[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static void unknown_option(const struct option_spec *options, const char *word, int letter,
                            char *error, size_t error_bytes)
 {

@@ -96,6 +96,9 @@ struct verb {
     const void *own_defaults; /* of its own settings; NULL: all 0, or it has none */
     size_t own_bytes;         /* of these, SETTINGS_OWN_BYTES at most */
     int (*run)(const struct settings *settings, int count, char **operands);
+    /* Where a live recording is refused, what the exact engine can record instead: an option of this verb, or another command.
+       NULL: nothing; never of verbs that call live_run. */
+    const char *every_access;
 };
 
 extern const struct verb *const verbs[]; /* NULL ends it */
@@ -105,8 +108,6 @@ const struct verb *find_verb(const char *name);
 
 /* The one that was meant, if a letter or two are wrong; or NULL. */
 const struct verb *nearest_verb(const char *name);
-
-bool has_option(const struct verb *verb, const char *name);
 
 void settings_default(struct settings *settings, const struct verb *verb);
 

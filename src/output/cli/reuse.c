@@ -82,4 +82,5 @@ const struct verb reuse_verb = {
     .usage_code = 125,
     .operands = OPERANDS_COMMAND,
     .run = reuse_run,
+    .every_access = "--exact",
 };

@@ -76,5 +76,6 @@ const struct verb run_verb = {
     .usage_code = 125,
     .operands = OPERANDS_COMMAND,
     .run = run_run,
+    .every_access = "'headroom waste --exact'",
     .own_bytes = sizeof(struct run_settings),
 };

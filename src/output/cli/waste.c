@@ -64,4 +64,5 @@ const struct verb waste_verb = {
     .usage_code = 125,
     .operands = OPERANDS_COMMAND,
     .run = waste_run,
+    .every_access = "--exact",
 };
