@@ -165,58 +165,21 @@ bool gain_attach_waits(const struct profile *timed, struct profile *profile)
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
-struct numbered {
-    const struct profile_frame *frames, *wanted;
-};
-
-static bool equal_line(const void *items, uint32_t item, const void *key)
-{
-    const struct numbered *numbered = key;
-    return place_same_line(&numbered->frames[((const uint32_t *)items)[item]], numbered->wanted);
-}
-
-/* Finds numbers of lines by their frames. False: no memory. */
-static bool index_lines(const struct profile *profile, const struct gain_lines *lines,
-                        struct util_index *index)
-{
-    for (uint32_t i = 1; i < lines->count; i++) {
-        struct numbered key = {profile->frames, &profile->frames[lines->frames[i]]};
-        uint32_t item;
-        bool found;
-        if (!util_index_enter(index, place_line_hash(key.wanted), equal_line, lines->frames, &key,
-                              i, &item, &found))
-            return false;
-    }
-    return true;
-}
-
-static void add_row(const struct profile *profile, const struct gain_lines *lines,
-                    const struct util_index *index, const struct profile_counted *row,
-                    struct gain_count *counts)
-{
-    struct numbered key = {profile->frames, &profile->frames[row->frame]};
-    uint32_t line;
-    if (!util_index_find(index, place_line_hash(key.wanted), equal_line, lines->frames, &key,
-                         &line))
-        return;
-    counts[line].waste += row->waste_bytes;
-    counts[line].use += row->use_bytes;
-}
-
 bool gain_counted(const struct places *places, const struct gain_lines *lines, uint32_t kind,
                   struct gain_count **counts)
 {
     const struct profile *profile = places->profile;
-    struct util_index index = {0};
     struct gain_count *made = calloc(lines->count, sizeof *made);
-    bool good = made && (profile->counted_count == 0 || index_lines(profile, lines, &index));
-    for (size_t i = 0; good && i < profile->counted_count; i++)
-        if (profile->counted[i].kind == kind)
-            add_row(profile, lines, &index, &profile->counted[i], made);
-    util_index_free(&index);
-    if (good)
-        *counts = made;
-    else
-        free(made);
-    return good;
+    if (!made)
+        return false;
+    for (size_t i = 0; i < profile->counted_count; i++) {
+        const struct profile_counted *row = &profile->counted[i];
+        uint32_t line = row->kind == kind ? gain_lines_find(lines, profile, row->frame) : 0;
+        if (!line)
+            continue;
+        made[line].waste += row->waste_bytes;
+        made[line].use += row->use_bytes;
+    }
+    *counts = made;
+    return true;
 }

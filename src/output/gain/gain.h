@@ -27,6 +27,7 @@
 #include "analysis/advice.h"
 #include "show/places.h"
 #include "show/source.h"
+#include "util/util.h"
 
 /* Of a line's time, what is saved where not all of its work could go. GAIN_INHERENT: what is next to never saved, such as
    reading the same data in each iteration of an outer loop; a judgement, as waste's ranking. GAIN_ACCESS: where a value could be
@@ -48,6 +49,7 @@ struct gain_lines {
     uint32_t *of_place; /* by place: the line of its innermost own frame */
     uint32_t *frames;   /* by line: one of the frames that are it */
     size_t count;       /* lines, 0 included */
+    struct util_index index;
 };
 
 /* ---- waiting for data that caches have lost (stall.c) ---- */
@@ -174,6 +176,9 @@ bool gain_counted(const struct places *places, const struct gain_lines *lines, u
 
 /* Numbers the lines. False: no memory, nothing to free. */
 bool gain_lines_make(const struct places *places, struct gain_lines *lines);
+/* The line that a frame of the same profile is at; 0: none of them. */
+uint32_t gain_lines_find(const struct gain_lines *lines, const struct profile *profile,
+                         uint32_t frame);
 void gain_lines_free(struct gain_lines *lines);
 
 #endif

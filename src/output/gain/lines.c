@@ -15,13 +15,13 @@ static bool equal_line(const void *items, uint32_t item, const void *context)
 }
 
 /* *line: the number of the line that the frame is at. */
-static bool number_frame(struct gain_lines *lines, struct util_index *index,
-                         const struct profile *profile, uint32_t frame, uint32_t *line)
+static bool number_frame(struct gain_lines *lines, const struct profile *profile, uint32_t frame,
+                         uint32_t *line)
 {
     struct key key = {profile->frames, &profile->frames[frame]};
     bool found;
-    if (!util_index_enter(index, place_line_hash(key.wanted), equal_line, lines->frames, &key,
-                          (uint32_t)lines->count, line, &found))
+    if (!util_index_enter(&lines->index, place_line_hash(key.wanted), equal_line, lines->frames,
+                          &key, (uint32_t)lines->count, line, &found))
         return false;
     if (!found)
         lines->frames[lines->count++] = frame;
@@ -33,12 +33,10 @@ bool gain_lines_make(const struct places *places, struct gain_lines *lines)
     struct gain_lines made = {.of_place = calloc(places->count + 1, sizeof *made.of_place),
                               .frames = calloc(places->count + 1, sizeof *made.frames),
                               .count = 1};
-    struct util_index index = {0};
     bool good = made.of_place && made.frames;
     for (size_t i = 1; good && i < places->count; i++)
-        good = number_frame(&made, &index, places->profile, places->items[places->own[i]].class,
+        good = number_frame(&made, places->profile, places->items[places->own[i]].class,
                             &made.of_place[i]);
-    util_index_free(&index);
     if (good)
         *lines = made;
     else
@@ -46,8 +44,20 @@ bool gain_lines_make(const struct places *places, struct gain_lines *lines)
     return good;
 }
 
+uint32_t gain_lines_find(const struct gain_lines *lines, const struct profile *profile,
+                         uint32_t frame)
+{
+    struct key key = {profile->frames, &profile->frames[frame]};
+    uint32_t line;
+    return util_index_find(&lines->index, place_line_hash(key.wanted), equal_line, lines->frames,
+                           &key, &line)
+               ? line
+               : 0;
+}
+
 void gain_lines_free(struct gain_lines *lines)
 {
+    util_index_free(&lines->index);
     free(lines->of_place);
     free(lines->frames);
 }
