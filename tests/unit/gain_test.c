@@ -385,6 +385,24 @@ static void what_algorithms_need_does_not_lead(void **state)
     end(&made);
 }
 
+/* Threads that wait for others store what nobody reads: that they might as well not is no work that could go. */
+static void waiting_for_others_may_save_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    profile_add_modules(profile)->path = "/lib/x86_64-linux-gnu/libgomp.so.1";
+    uint32_t barrier = add(profile, fixture->line10, "gomp_team_barrier_wait_end", 0, 3, 500);
+    tick(profile, barrier, HEAVY);
+    pair(profile, PROFILE_DEAD, barrier, barrier, 1000, 0);
+    total(profile, PROFILE_DEAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 1);
+    assert_float_equal((float)made.list.items[0].direct, GAIN_INHERENT, 0.002);
+    assert_true(made.list.items[0].low == 0);
+    end(&made);
+}
+
 static void weak_ones_come_last(void **state)
 {
     struct fixture *fixture = *state;
@@ -654,6 +672,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ceilings_are_around_the_access, setup, teardown),
         cmocka_unit_test_setup_teardown(ticks_behind_an_access_are_its, setup, teardown),
         cmocka_unit_test_setup_teardown(what_algorithms_need_does_not_lead, setup, teardown),
+        cmocka_unit_test_setup_teardown(waiting_for_others_may_save_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),
         cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),
         cmocka_unit_test(waits_follow_from_misses),

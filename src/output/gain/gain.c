@@ -321,7 +321,7 @@ static size_t find_most(const struct work *work, const struct gain_finding *find
 }
 
 /* What counts towards the finding's lower end: of waste the largest lower end of a share that is sure, of waits what the
-   machine cannot hide. */
+   machine cannot hide; nothing of what is next to never saved. */
 static double find_least(const struct work *work, const struct gain_finding *finding)
 {
     const struct ticks *line = &work->lines[finding->line];
@@ -329,9 +329,11 @@ static double find_least(const struct work *work, const struct gain_finding *fin
     double least = 0;
     for (size_t i = 0; i < finding->count; i++) {
         const struct gain_symptom *symptom = &finding->symptoms[i];
-        if (symptom->sure && !symptom->weak)
+        if (symptom->weak || symptom->part <= GAIN_INHERENT)
+            continue;
+        if (symptom->sure)
             least = fmax(least, GAIN_SURE * sure.low * symptom->waste.low);
-        if (symptom->waits && !symptom->weak && symptom->part > GAIN_INHERENT)
+        if (symptom->waits)
             least = fmax(least, saving(work, finding, i).low);
     }
     return least;
