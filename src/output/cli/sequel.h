@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What `headroom run` does with the command once it has run under observation and the first profile is in its place:
- * the same again, if one run showed too little (repeat.c), and once more with all accesses counted (deep.c).
+ * the same again, if one run showed too little (repeat.c), and once more each with executions of functions timed and with
+ * all accesses counted (deep.c).
  *
  * The program's output is that of its first run, as is its exit status. SIGINT and the like end what is going on here;
  * what was recorded until then is kept.
@@ -52,7 +53,7 @@ void sequel_degraded(struct profile *profile, const char *sentence);
 /* The command again and again, as long as samples are too few and time is left. */
 void repeat_run(struct recording *recording);
 
-/* The command once more, under the exact engine. */
+/* The command once more for each step that applies, as far as there is time. */
 void deep_run(struct recording *recording);
 
 #endif

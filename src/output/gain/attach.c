@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counts of the exact engine, kept line by line beside samples. */
+/* Counts of the exact engine, kept line by line beside samples; and waits that were timed. */
 #include "gain/attach.h"
 
 #include "gain/gain.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counts of the exact engine beside the samples of a recording (profile->counted), for what gathers both. */
+/* What further runs counted (profile->counted) and timed (profile->waits), kept beside the samples of a recording. */
 #ifndef HEADROOM_GAIN_ATTACH_H
 #define HEADROOM_GAIN_ATTACH_H
 

@@ -32,9 +32,9 @@ struct gain_sink {
 
 /* CPU time that ticks stand for, with what its interval needs. */
 struct ticks {
-    double ns, sure_ns,
-        waiting_ns; /* of ns: at wasted accesses that count towards the lower end; at those
-                                       that wait */
+    double ns;
+    double sure_ns;    /* of ns: at wasted accesses that count towards the lower end */
+    double waiting_ns; /* of ns: at accesses that wait for lost data */
     uint64_t ticks;
     bool found; /* anything, there */
 };

@@ -72,13 +72,11 @@ struct gain_misses {
     size_t count; /* levels, smallest cache first */
     struct gain_level levels[GAIN_LEVELS];
     struct {
-        double share, low,
-            high;        /* misses of an access of the program, 0 <= low <= share <= high <= 1 */
+        double share, low, high; /* of all the program's accesses: low <= share <= high */
         double in_order; /* of share: of code that walks over lines of memory in order, 0..1 */
     } avoided[GAIN_LEVELS];
     double pace, pace_low, pace_high; /* accesses in a nanosecond of CPU time */
-    bool
-        counted; /* they are what the program made; else an estimate for a program that does not wait */
+    bool counted; /* the pace is the program's, waits included; else of one that does not wait */
 };
 
 /* Fills `levels` as far as `count`: the profile's, or typical ones. */
@@ -92,10 +90,9 @@ struct gain_stall gain_stall_of(const struct gain_misses *misses);
 
 /* One kind of waste at one line, or what it waits for. */
 struct gain_symptom {
-    const char *kind; /* as in JSON: "dead" */
-    const char *what; /* for people: "dead stores" */
-    const char
-        *share_of; /* of what `waste` is a share: "of the stores there are overwritten unread" */
+    const char *kind;       /* as in JSON: "dead" */
+    const char *what;       /* for people: "dead stores" */
+    const char *share_of;   /* behind `waste`: "of the stores there are overwritten unread" */
     const char *labels[2];  /* of the places: "stored", "overwritten" */
     uint32_t line;          /* at which the access that does nothing is made */
     uint32_t first, second; /* contexts that stand for all */
@@ -104,11 +101,10 @@ struct gain_symptom {
     bool weak;              /* too few to be shown */
     bool counted;           /* `waste` is exact: see gain/attach.h */
     double part;            /* of the time there, what could go: 1, GAIN_ACCESS, GAIN_INHERENT */
-    bool sure;    /* the work can be left out, not only one of its accesses: counts towards
-                                   the lower end */
-    bool general; /* nothing is known of how it comes about */
+    bool sure;              /* the work, not only the access, can be left out: has a lower end */
+    bool general;           /* nothing is known of how it comes about */
     struct profile_share waste; /* of the accesses of its kind there */
-    bool waits; /* nothing is done for nothing, but data are waited for that caches have lost: */
+    bool waits; /* nothing is done for nothing, but data that caches have lost are waited for: */
     struct gain_stall stall; /* so long at most; not more than ticks at such accesses show */
     struct advice advice;
     size_t order; /* set by gain_add */

@@ -77,8 +77,7 @@ struct interference_span {
     size_t children_count;
     const struct interference_sample *samples;
     size_t samples_count;
-    const uint32_t *
-        callers; /* functions that it was called from, by the stacks that were taken; UINT32_MAX: another one */
+    const uint32_t *callers; /* by stack taken: the calling function; UINT32_MAX: it is not timed */
     size_t callers_count;
     bool never_held; /* of a lock: no execution was seen to wait for another thread that had it */
 };
