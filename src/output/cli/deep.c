@@ -15,7 +15,6 @@
 
 #include "gain/attach.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,34 +63,16 @@ static void say_step(const struct deep *deep, bool ended)
 
 /* ---- runs ------------------------------------------------------------------------------------------ */
 
-/* What precedes a run. Not LAUNCH_OK: error is set. */
-static enum launch_outcome begin(struct deep *deep, struct launch_request *program, char *error)
-{
-    program->deadline_ns = sequel_deadline_ns(deep->sequel);
-    if (!sequel_redirect(deep->sequel, program)) {
-        snprintf(error, LAUNCH_ERROR_BYTES, "standard input or output: %s", strerror(errno));
-        return LAUNCH_FAILED;
-    }
-    launch_restore();
-    return LAUNCH_OK;
-}
-
-static void end(struct deep *deep, struct launch_request *program,
-                const struct launch_result *result)
-{
-    recording_note_signals();
-    sequel_redirect_end(program);
-    deep->result = *result;
-}
-
 static enum launch_outcome count(struct exact_further *further)
 {
+    struct deep *deep = further->context;
     struct launch_request *program = &further->request->program;
-    enum launch_outcome outcome = begin(further->context, program, further->error);
+    enum launch_outcome outcome = sequel_begin(deep->sequel, program, further->error);
     if (outcome != LAUNCH_OK)
         return outcome;
     outcome = launch_exact(further->request, further->result, further->error);
-    end(further->context, program, further->result);
+    sequel_end(program);
+    deep->result = *further->result;
     return outcome;
 }
 
@@ -105,12 +86,14 @@ static bool record_counts(struct deep *deep)
 
 static enum launch_outcome time_spans(struct spans_further *further)
 {
+    struct deep *deep = further->context;
     struct launch_request *program = &further->request->program;
-    enum launch_outcome outcome = begin(further->context, program, further->error);
+    enum launch_outcome outcome = sequel_begin(deep->sequel, program, further->error);
     if (outcome != LAUNCH_OK)
         return outcome;
     outcome = launch_spans(further->request, further->spans, further->result, further->error);
-    end(further->context, program, further->result);
+    sequel_end(program);
+    deep->result = *further->result;
     return outcome;
 }
 

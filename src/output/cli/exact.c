@@ -94,16 +94,24 @@ static void fill_request(struct exact *exact, enum exact_subject subject)
     exact->request.program.context = exact;
 }
 
+/* Can the engine run the program, whose path is known? */
+static enum launch_outcome find_engine(struct exact *exact)
+{
+    struct recording *recording = &exact->recording;
+    enum launch_outcome outcome =
+        launch_exact_examine(recording->path, &exact->request.program.shell, recording->error);
+    if (outcome == LAUNCH_OK)
+        outcome = launch_exact_find(&exact->engine, recording->error);
+    return outcome;
+}
+
 static int check_program(struct exact *exact)
 {
     struct recording *recording = &exact->recording;
     enum launch_outcome outcome =
         launch_find(recording->command[0], recording->path, recording->error);
     if (outcome == LAUNCH_OK)
-        outcome =
-            launch_exact_examine(recording->path, &exact->request.program.shell, recording->error);
-    if (outcome == LAUNCH_OK)
-        outcome = launch_exact_find(&exact->engine, recording->error);
+        outcome = find_engine(exact);
     return recording_refuse(recording, outcome);
 }
 
@@ -202,10 +210,7 @@ static bool conclude(struct exact *exact)
 static enum launch_outcome find_all(struct exact *exact)
 {
     struct recording *recording = &exact->recording;
-    enum launch_outcome outcome =
-        launch_exact_examine(recording->path, &exact->request.program.shell, recording->error);
-    if (outcome == LAUNCH_OK)
-        outcome = launch_exact_find(&exact->engine, recording->error);
+    enum launch_outcome outcome = find_engine(exact);
     if (outcome == LAUNCH_OK)
         outcome = launch_log_create(recording->output, recording->log_path, &recording->log,
                                     recording->error);

@@ -86,7 +86,7 @@ unsigned terminal_width(int descriptor)
 
 enum { PROGRESS_AFTER_S = 2, PROGRESS_EVERY_MS = 200 };
 
-static uint64_t monotonic_ns(void)
+uint64_t monotonic_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -9,7 +9,6 @@
  */
 #include "cli/sequel.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -103,18 +102,13 @@ static enum launch_outcome record(struct repeating *repeating, struct recording 
     if (outcome != LAUNCH_OK)
         return outcome;
     request.log = further->log;
-    request.deadline_ns = sequel_deadline_ns(repeating->sequel);
     if (request.config.seed)
         request.config.seed += repeating->runs; /* other samples than before */
-    if (!sequel_redirect(repeating->sequel, &request)) {
-        snprintf(repeating->error, sizeof repeating->error,
-                 "cannot run the command again: standard input or output: %s.", strerror(errno));
-        return LAUNCH_FAILED;
-    }
-    launch_restore();
+    outcome = sequel_begin(repeating->sequel, &request, repeating->error);
+    if (outcome != LAUNCH_OK)
+        return outcome;
     outcome = launch_record(&request, &further->result, repeating->error);
-    recording_note_signals();
-    sequel_redirect_end(&request);
+    sequel_end(&request);
     return outcome;
 }
 
@@ -160,7 +154,6 @@ static void replace(struct repeating *repeating)
         sequel_degraded(repeating->profile, repeating->sentence);
         say("%s", repeating->sentence);
     }
-    repeating->profile->run.exit_code = first->result.exit_code;
     if (!sequel_replace(first, repeating->profile, repeating->error))
         say("%s", repeating->error);
 }

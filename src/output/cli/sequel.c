@@ -7,19 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t sequel_deadline_ns(const struct sequel *sequel)
+static uint64_t deadline_ns(const struct sequel *sequel)
 {
     const struct run_settings *settings = sequel->settings;
     uint64_t seconds = settings->max_s  ? settings->max_s
@@ -30,7 +22,7 @@ uint64_t sequel_deadline_ns(const struct sequel *sequel)
 
 bool sequel_is_over(const struct sequel *sequel, double further_s)
 {
-    return (double)now_ns() + 1e9 * further_s > (double)sequel_deadline_ns(sequel);
+    return (double)monotonic_ns() + 1e9 * further_s > (double)deadline_ns(sequel);
 }
 
 /* ---- standard input -------------------------------------------------------------------------- */
@@ -108,7 +100,15 @@ static int move_up(int file)
     return moved >= 0 ? moved : -2;
 }
 
-bool sequel_redirect(const struct sequel *sequel, struct launch_request *request)
+static void close_files(struct launch_request *request)
+{
+    for (int i = 0; i < 3; i++)
+        if (request->files[i] >= 0)
+            close(request->files[i]);
+}
+
+/* False: errno. */
+static bool redirect(const struct sequel *sequel, struct launch_request *request)
 {
     request->redirected = true;
     request->files[0] = move_up(open_input(sequel));
@@ -117,16 +117,28 @@ bool sequel_redirect(const struct sequel *sequel, struct launch_request *request
     if (request->files[0] != -2 && request->files[1] != -2 && request->files[2] != -2)
         return true;
     int reason = errno;
-    sequel_redirect_end(request);
+    close_files(request);
     errno = reason;
     return false;
 }
 
-void sequel_redirect_end(struct launch_request *request)
+enum launch_outcome sequel_begin(const struct sequel *sequel, struct launch_request *request,
+                                 char *error)
 {
-    for (int i = 0; i < 3; i++)
-        if (request->files[i] >= 0)
-            close(request->files[i]);
+    request->deadline_ns = deadline_ns(sequel);
+    if (!redirect(sequel, request)) {
+        snprintf(error, LAUNCH_ERROR_BYTES, "cannot redirect standard input or output: %s.",
+                 strerror(errno));
+        return LAUNCH_FAILED;
+    }
+    launch_restore();
+    return LAUNCH_OK;
+}
+
+void sequel_end(struct launch_request *request)
+{
+    recording_note_signals();
+    close_files(request);
 }
 
 /* ---- the profile --------------------------------------------------------------------------------- */
@@ -183,7 +195,7 @@ static void prepare(struct recording *recording)
     sequel->refused = why_not_again(&sequel->input_at);
     if (sequel->refused && (sequel->settings->runs || sequel->settings->deep))
         recording_degraded(recording, sequel->refused);
-    sequel->begun_ns = now_ns();
+    sequel->begun_ns = monotonic_ns();
 }
 
 static void run(struct recording *recording)

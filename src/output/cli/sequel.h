@@ -35,13 +35,15 @@ extern const struct recording_sequel run_sequel;
 
 /* ---- further runs (sequel.c) ------------------------------------------------------------------ */
 
-/* Standard input as it was before the first run, output to nowhere: into the request. False: errno. */
-bool sequel_redirect(const struct sequel *sequel, struct launch_request *request);
-void sequel_redirect_end(struct launch_request *request);
+/* Around the launch of a further run. Begin: standard input as it was before the first run, output to nowhere, and the
+   deadline into the request; signals and limits as headroom found them. Not LAUNCH_OK: error (LAUNCH_ERROR_BYTES), and
+   nothing to end. End: signals are noted again. */
+enum launch_outcome sequel_begin(const struct sequel *sequel, struct launch_request *request,
+                                 char *error);
+void sequel_end(struct launch_request *request);
 
 /* Is its time over, or will it be before another run of that many seconds ends? */
 bool sequel_is_over(const struct sequel *sequel, double further_s);
-uint64_t sequel_deadline_ns(const struct sequel *sequel);
 
 /* Puts the profile in the place of the first one, of which `.old` is not to become a copy; if that one is gone, elsewhere, which is
    said. False: error (LAUNCH_ERROR_BYTES). */

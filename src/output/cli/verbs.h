@@ -44,6 +44,8 @@ bool use_color(int setting, int descriptor);
 /* Columns of the terminal behind descriptor, 0 if it is none. */
 unsigned terminal_width(int descriptor);
 
+uint64_t monotonic_ns(void); /* CLOCK_MONOTONIC */
+
 /*
  * Steps that take longer than PROGRESS_AFTER_S show on standard error, if that is a
  * terminal. Begin with a zeroed struct.
