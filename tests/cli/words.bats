@@ -101,6 +101,14 @@ verbs()
     if command -v python3 >/dev/null; then python3 -m json.tool out >/dev/null; fi
 }
 
+@test "doctor: latencies that there is no memory to measure" {
+    ! grep -qa __asan_init "$HEADROOM" || skip "sanitizers need more address space"
+    "$HEADROOM" doctor >out || true
+    grep -q 'latencies .* memory ' out || skip "no latency of memory is measured here"
+    (ulimit -v 50000; "$HEADROOM" doctor) >out || true
+    grep -q 'latencies .*not measured: no memory; typical ones are used' out || { cat out; return 1; }
+}
+
 @test "doctor takes no argument" {
     try 2 "$HEADROOM" doctor me
     one_sentence "me"

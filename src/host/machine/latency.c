@@ -6,6 +6,7 @@
 #include "machine/latency.h"
 
 #include "machine/internal.h"
+#include "os/os.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -43,13 +44,6 @@ struct set {
     struct node *nodes, *at;
     size_t count, line; /* line: to be read next in order */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static long interruptions(void)
 {
@@ -94,13 +88,13 @@ static double median_ns(struct set *set, void (*load)(struct set *))
 {
     double tries[TRIES];
     unsigned count = 0;
-    uint64_t begin = now_ns();
+    uint64_t begin = os_now_ns(CLOCK_MONOTONIC);
     load(set); /* what has to come near does */
     while (count < TRIES) {
         long before = interruptions();
-        uint64_t from = now_ns();
+        uint64_t from = os_now_ns(CLOCK_MONOTONIC);
         load(set);
-        uint64_t until = now_ns();
+        uint64_t until = os_now_ns(CLOCK_MONOTONIC);
         bool late = until - begin > LIMIT_NS;
         if (interruptions() == before || late)
             tries[count++] = (double)(until - from);
@@ -231,7 +225,7 @@ static bool wait_for(struct court *court, _Atomic uint32_t *number, uint32_t wan
          looks++) {
         if (atomic_load_explicit(&court->late, memory_order_relaxed))
             return false;
-        if (looks % LOOKS == LOOKS - 1 && now_ns() > limit)
+        if (looks % LOOKS == LOOKS - 1 && os_now_ns(CLOCK_MONOTONIC) > limit)
             atomic_store(&court->late, true);
     }
     return true;
@@ -246,15 +240,15 @@ static void *play(void *context)
     CPU_SET(court->cpus[player->side], &set);
     if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
         atomic_store(&court->late, true);
-    uint64_t limit = now_ns() + BOUNCE_LIMIT_NS;
+    uint64_t limit = os_now_ns(CLOCK_MONOTONIC) + BOUNCE_LIMIT_NS;
     atomic_fetch_add(&court->ready, 1);
     bool good = wait_for(court, &court->ready, 2, limit);
-    uint64_t from = now_ns();
+    uint64_t from = os_now_ns(CLOCK_MONOTONIC);
     for (uint32_t i = 0; i < BOUNCES && good; i++) {
         good = wait_for(court, &court->number, 2 * i + player->side, limit);
         atomic_store_explicit(&court->number, 2 * i + player->side + 1, memory_order_release);
     }
-    player->ns = good ? (double)(now_ns() - from) / (2 * BOUNCES) : 0;
+    player->ns = good ? (double)(os_now_ns(CLOCK_MONOTONIC) - from) / (2 * BOUNCES) : 0;
     return NULL;
 }
 
@@ -311,8 +305,8 @@ void machine_latencies_bounce(struct machine_latencies *latencies)
     latencies->transfer = MACHINE_TRANSFER_ONE_CPU;
     if (!choose_cpus(cpus))
         return;
-    uint64_t begin = now_ns();
-    while (count < TRIES && now_ns() - begin < 2 * BOUNCE_LIMIT_NS)
+    uint64_t begin = os_now_ns(CLOCK_MONOTONIC);
+    while (count < TRIES && os_now_ns(CLOCK_MONOTONIC) - begin < 2 * BOUNCE_LIMIT_NS)
         if ((ns = bounce(cpus)) > 0)
             tries[count++] = ns;
     latencies->transfer = count ? MACHINE_TRANSFER_MEASURED : MACHINE_TRANSFER_BUSY;

@@ -139,18 +139,23 @@ static bool ended_alike(const struct deep *deep)
     return further->exited && further->exit_code == first->exit_code;
 }
 
-/* A clause. */
-static const char *why_nothing(struct deep *deep, bool recorded)
+/* why: a clause, or a sentence. */
+static void gave_nothing(struct deep *deep, const char *why)
 {
-    size_t length = strlen(deep->error);
+    size_t length = strlen(why);
+    snprintf(deep->sentence, sizeof deep->sentence,
+             "running the command once more to %s gave nothing: %.*s", deep->step->aim,
+             (int)(length && why[length - 1] == '.' ? length - 1 : length), why);
+}
+
+static const char *why_nothing(const struct deep *deep, bool recorded)
+{
     if (deep->result.interrupted)
         return "it was interrupted";
     if (deep->result.timed_out)
         return "its time was over (--max-time)";
     if (recorded)
         return "the program did not end as in the first run";
-    if (length && deep->error[length - 1] == '.')
-        deep->error[length - 1] = 0;
     return deep->error;
 }
 
@@ -163,9 +168,7 @@ static bool record(struct deep *deep)
     say_step(deep, true);
     if (recorded && !deep->result.timed_out && !deep->result.interrupted && ended_alike(deep))
         return true;
-    snprintf(deep->sentence, sizeof deep->sentence,
-             "running the command once more to %s gave nothing: %s", deep->step->aim,
-             why_nothing(deep, recorded));
+    gave_nothing(deep, why_nothing(deep, recorded));
     return false;
 }
 
@@ -178,9 +181,7 @@ static bool attach(struct deep *deep, struct profile *profile)
         good = false;
     }
     if (!good)
-        snprintf(deep->sentence, sizeof deep->sentence,
-                 "running the command once more to %s gave nothing: %s", deep->step->aim,
-                 deep->error);
+        gave_nothing(deep, deep->error);
     /* What is written is bounded by all that was read. */
     profile->file_bytes += recorded ? recorded->file_bytes : 0;
     profile_free(recorded);

@@ -276,9 +276,10 @@ static void check_latencies(struct examination *examination)
 {
     struct machine_latencies *found = &examination->latencies;
     char text[400] = "", name[16];
-    if (machine_latencies(true, found) != BASE_OK || found->count == 0) {
+    bool measured = machine_latencies(true, found) == BASE_OK;
+    if (!measured || found->count == 0) {
         add(examination, "latencies", STATE_LIMITED, "not measured: %s; typical ones are used",
-            found->count ? "no memory" : "the caches of this machine are not known");
+            measured ? "the caches of this machine are not known" : "no memory");
         return;
     }
     for (size_t i = 0; i < found->count; i++) {
