@@ -8,7 +8,9 @@
 struct span {
     struct cell *interval;
     uint64_t start, end; /* end: behind the last access */
-    bool moves;          /* transfers to or from it were found */
+    uint64_t since;      /* its thread's last wait */
+    double accesses;
+    bool moves; /* transfers to or from it were found */
 };
 
 /* Threads at work between two cuts, and the share of its accesses that each one makes there. */
@@ -16,10 +18,8 @@ struct piece {
     uint64_t start, end;
     unsigned count;
     struct active {
-        struct cell *interval;
         struct span *span;
         double share; /* of the interval's accesses */
-        uint64_t since;
     } active[LINE_INTERVALS];
     double accesses;
 };
@@ -54,12 +54,15 @@ static void take_spans(struct fold *fold, const struct cell *line, uint64_t unti
         uint64_t start = interval->u.interval.start, end = interval->u.interval.end + 1;
         if (start >= until)
             continue;
-        fold->spans[fold->count++] = (struct span){interval, start, end, false};
+        struct span *span = &fold->spans[fold->count++];
+        *span = (struct span){interval, start, end, start - interval->u.interval.after, 0, false};
         fold->cuts[fold->cuts_count++] = start;
         fold->cuts[fold->cuts_count++] = end < until ? end : until;
         const struct accessor *accessor;
-        for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++)
+        for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++) {
+            span->accesses += accessor->count;
             fold->mask |= accessor->kind & TRANSFER_WRITE ? accessor->mask : 0;
+        }
     }
 }
 
@@ -91,11 +94,8 @@ static void make_piece(struct fold *fold, struct piece *piece, uint64_t start, u
         if (span->start >= end || span->end <= start)
             continue;
         double share = (double)(end - start) / (double)(span->end - span->start);
-        const struct accessor *accessor;
-        for (unsigned a = 0; (accessor = accessor_of(fold->transfer, span->interval, a)); a++)
-            piece->accesses += share * accessor->count;
-        piece->active[piece->count++] = (struct active){
-            span->interval, span, share, span->start - span->interval->u.interval.after};
+        piece->accesses += share * span->accesses;
+        piece->active[piece->count++] = (struct active){span, share};
     }
 }
 
@@ -105,23 +105,28 @@ static void make_piece(struct fold *fold, struct piece *piece, uint64_t start, u
 static void add_pair(struct fold *fold, const struct active *a, const struct active *b,
                      double weight)
 {
+    struct cell *from = a->span->interval, *to = b->span->interval;
     const struct accessor *first, *second;
-    for (unsigned i = 0; (first = accessor_of(fold->transfer, a->interval, i)); i++)
-        for (unsigned j = 0; (second = accessor_of(fold->transfer, b->interval, j)); j++) {
+    for (unsigned i = 0; (first = accessor_of(fold->transfer, from, i)); i++)
+        for (unsigned j = 0; (second = accessor_of(fold->transfer, to, j)); j++) {
             if (!((first->kind | second->kind) & TRANSFER_WRITE))
                 continue;
             a->span->moves = b->span->moves = true;
-            transfer_add(fold->transfer, result_of(fold), a->interval->thread, first,
-                         b->interval->thread, second,
+            transfer_add(fold->transfer, result_of(fold), from->thread, first, to->thread, second,
                          a->share * first->count * (b->share * second->count) * weight);
         }
+}
+
+static bool same_thread(const struct active *a, const struct active *b)
+{
+    return a->span->interval->thread == b->span->interval->thread;
 }
 
 static void add_within(struct fold *fold, const struct piece *piece)
 {
     for (unsigned i = 0; i < piece->count; i++)
         for (unsigned j = 0; j < piece->count; j++)
-            if (piece->active[i].interval->thread != piece->active[j].interval->thread)
+            if (!same_thread(&piece->active[i], &piece->active[j]))
                 add_pair(fold, &piece->active[i], &piece->active[j], 1 / piece->accesses);
 }
 
@@ -129,7 +134,7 @@ static bool share_a_thread(const struct piece *a, const struct piece *b)
 {
     for (unsigned i = 0; i < a->count; i++)
         for (unsigned j = 0; j < b->count; j++)
-            if (a->active[i].interval->thread == b->active[j].interval->thread)
+            if (same_thread(&a->active[i], &b->active[j]))
                 return true;
     return false;
 }
@@ -141,7 +146,7 @@ static void add_between(struct fold *fold, const struct piece *before, const str
         return;
     for (unsigned i = 0; i < before->count; i++)
         for (unsigned j = 0; j < after->count; j++)
-            if (after->active[j].since < before->end)
+            if (after->active[j].span->since < before->end)
                 add_pair(fold, &before->active[i], &after->active[j],
                          1 / (before->accesses * after->accesses));
 }

@@ -68,6 +68,19 @@ struct transfer {
     double matrix[TRANSFER_MATRIX][TRANSFER_MATRIX];
 };
 
+/* Address space for `count` items; NULL: refused. */
+static inline void *transfer_map(const struct transfer *transfer, uint64_t count, size_t bytes)
+{
+    return transfer->memory.map(transfer->memory.context, count * bytes, true);
+}
+
+static inline void transfer_unmap(const struct transfer *transfer, void *items, uint64_t count,
+                                  size_t bytes)
+{
+    if (items)
+        transfer->memory.unmap(transfer->memory.context, items, count * bytes);
+}
+
 /* The n-th accessor of an interval; NULL: there is none. */
 static inline struct accessor *accessor_of(const struct transfer *transfer, struct cell *interval,
                                            unsigned n)
@@ -92,6 +105,7 @@ void transfer_fold(struct transfer *transfer, struct cell *line, uint64_t until)
 
 enum base_status transfer_results_init(struct transfer *transfer);
 void transfer_results_free(struct transfer *transfer);
+void transfer_results_reset(struct transfer *transfer);
 /* What is known of the line so far; NULL: there are too many of them. */
 struct transfer_line *transfer_result(struct transfer *transfer, uint64_t line, uint64_t mask);
 /* `amount` transfers from `a` in thread `from` to `b` in thread `to`. */

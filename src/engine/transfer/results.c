@@ -14,19 +14,19 @@ static uint32_t buckets_count(const struct transfer *transfer)
     return count;
 }
 
+static uint64_t most_users(const struct transfer *transfer)
+{
+    return transfer->options.most_lines * (uint64_t)USERS_EACH;
+}
+
 enum base_status transfer_results_init(struct transfer *transfer)
 {
     const struct transfer_options *options = &transfer->options;
-    const struct transfer_memory *memory = &transfer->memory;
-    transfer->results = memory->map(memory->context,
-                                    (options->most_lines + 1ULL) * sizeof *transfer->results, true);
-    transfer->pairs =
-        memory->map(memory->context, (options->most_pairs + 1ULL) * sizeof *transfer->pairs, true);
-    transfer->users = memory->map(
-        memory->context, (options->most_lines * (uint64_t)USERS_EACH + 1) * sizeof *transfer->users,
-        true);
-    transfer->buckets =
-        memory->map(memory->context, buckets_count(transfer) * sizeof *transfer->buckets, true);
+    transfer->results =
+        transfer_map(transfer, options->most_lines + 1ULL, sizeof *transfer->results);
+    transfer->pairs = transfer_map(transfer, options->most_pairs + 1ULL, sizeof *transfer->pairs);
+    transfer->users = transfer_map(transfer, most_users(transfer) + 1, sizeof *transfer->users);
+    transfer->buckets = transfer_map(transfer, buckets_count(transfer), sizeof *transfer->buckets);
     transfer->results_used = transfer->pairs_used = transfer->users_used = 1;
     return transfer->results && transfer->pairs && transfer->users && transfer->buckets
                ? BASE_OK
@@ -36,19 +36,19 @@ enum base_status transfer_results_init(struct transfer *transfer)
 void transfer_results_free(struct transfer *transfer)
 {
     const struct transfer_options *options = &transfer->options;
-    const struct transfer_memory *memory = &transfer->memory;
-    if (transfer->results)
-        memory->unmap(memory->context, transfer->results,
-                      (options->most_lines + 1ULL) * sizeof *transfer->results);
-    if (transfer->pairs)
-        memory->unmap(memory->context, transfer->pairs,
-                      (options->most_pairs + 1ULL) * sizeof *transfer->pairs);
-    if (transfer->users)
-        memory->unmap(memory->context, transfer->users,
-                      (options->most_lines * (uint64_t)USERS_EACH + 1) * sizeof *transfer->users);
-    if (transfer->buckets)
-        memory->unmap(memory->context, transfer->buckets,
-                      buckets_count(transfer) * sizeof *transfer->buckets);
+    transfer_unmap(transfer, transfer->results, options->most_lines + 1ULL,
+                   sizeof *transfer->results);
+    transfer_unmap(transfer, transfer->pairs, options->most_pairs + 1ULL, sizeof *transfer->pairs);
+    transfer_unmap(transfer, transfer->users, most_users(transfer) + 1, sizeof *transfer->users);
+    transfer_unmap(transfer, transfer->buckets, buckets_count(transfer), sizeof *transfer->buckets);
+}
+
+void transfer_results_reset(struct transfer *transfer)
+{
+    memset(transfer->buckets, 0, buckets_count(transfer) * sizeof *transfer->buckets);
+    memset(transfer->matrix, 0, sizeof transfer->matrix);
+    transfer->results_used = transfer->pairs_used = transfer->users_used = 1;
+    transfer->totals = (struct transfer_totals){.exhausted = transfer->totals.exhausted};
 }
 
 struct transfer_line *transfer_result(struct transfer *transfer, uint64_t line, uint64_t mask)
@@ -163,7 +163,7 @@ void transfer_add_user(struct transfer *transfer, struct transfer_line *result, 
     while (at && transfer->users[at].thread != thread)
         at = transfer->users[at].next;
     if (!at) {
-        if (transfer->users_used > transfer->options.most_lines * (uint64_t)USERS_EACH)
+        if (transfer->users_used > most_users(transfer))
             return;
         at = transfer->users_used++;
         transfer->users[at] = (struct transfer_user){.thread = thread, .next = result->users};
@@ -213,13 +213,4 @@ const struct transfer_user *transfer_next_user(const struct transfer *transfer,
 double transfer_between(const struct transfer *transfer, uint32_t from, uint32_t to)
 {
     return transfer->matrix[from][to];
-}
-
-void transfer_reset(struct transfer *transfer)
-{
-    transfer_settle(transfer);
-    memset(transfer->buckets, 0, buckets_count(transfer) * sizeof *transfer->buckets);
-    memset(transfer->matrix, 0, sizeof transfer->matrix);
-    transfer->results_used = transfer->pairs_used = transfer->users_used = 1;
-    transfer->totals = (struct transfer_totals){.exhausted = transfer->totals.exhausted};
 }

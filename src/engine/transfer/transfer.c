@@ -17,10 +17,8 @@ enum base_status transfer_init(struct transfer *transfer, const struct transfer_
 {
     *transfer = (struct transfer){.options = *options, .memory = *memory};
     transfer->lines_limit = options->address_limit >> TRANSFER_LINE_SHIFT;
-    transfer->lines =
-        memory->map(memory->context, transfer->lines_limit * sizeof *transfer->lines, true);
-    transfer->cells =
-        memory->map(memory->context, (options->most_cells + 1ULL) * sizeof *transfer->cells, true);
+    transfer->lines = transfer_map(transfer, transfer->lines_limit, sizeof *transfer->lines);
+    transfer->cells = transfer_map(transfer, options->most_cells + 1ULL, sizeof *transfer->cells);
     transfer->cells_used = transfer->hand = 1;
     if (transfer->lines && transfer->cells && transfer_results_init(transfer) == BASE_OK)
         return BASE_OK;
@@ -30,13 +28,9 @@ enum base_status transfer_init(struct transfer *transfer, const struct transfer_
 
 void transfer_free(struct transfer *transfer)
 {
-    const struct transfer_memory *memory = &transfer->memory;
-    if (transfer->lines)
-        memory->unmap(memory->context, transfer->lines,
-                      transfer->lines_limit * sizeof *transfer->lines);
-    if (transfer->cells)
-        memory->unmap(memory->context, transfer->cells,
-                      (transfer->options.most_cells + 1ULL) * sizeof *transfer->cells);
+    transfer_unmap(transfer, transfer->lines, transfer->lines_limit, sizeof *transfer->lines);
+    transfer_unmap(transfer, transfer->cells, transfer->options.most_cells + 1ULL,
+                   sizeof *transfer->cells);
     transfer_results_free(transfer);
 }
 
@@ -218,8 +212,9 @@ static void make_room(struct transfer *transfer, struct cell *line)
         coarsen(transfer, line);
     if (line->u.line.count <= LINE_INTERVALS / 4 * 3)
         return;
-    transfer_fold(transfer, line, horizon(transfer, line));
-    drop_before(transfer, line, horizon(transfer, line));
+    uint64_t until = horizon(transfer, line);
+    transfer_fold(transfer, line, until);
+    drop_before(transfer, line, until);
     if (line->u.line.count <= LINE_INTERVALS / 4 * 3)
         return;
     transfer->totals.early += line->u.line.several;
@@ -235,7 +230,7 @@ struct search {
     struct accessor *same_mask; /* but for its place; of equal kind, as the next */
     struct accessor *lightest;
     struct accessor *empty; /* behind the last, in a cell that there is */
-    uint32_t *link;         /* where a further cell goes */
+    uint32_t *link;         /* where a further cell goes, if all that there are are full */
     unsigned count;
 };
 
@@ -269,10 +264,10 @@ static struct search search_accessor(struct transfer *transfer, struct cell *int
 {
     struct search search = {.link = &interval->u.interval.more};
     bool more = search_in(&search, interval->u.interval.accessors, 2, wanted);
-    for (; more && *search.link; search.link = &transfer->cells[*search.link].next) {
-        more = search_in(&search, transfer->cells[*search.link].u.more.accessors, 3, wanted);
-        if (!more)
-            break;
+    while (more && *search.link) {
+        struct cell *further = &transfer->cells[*search.link];
+        more = search_in(&search, further->u.more.accessors, 3, wanted);
+        search.link = &further->next;
     }
     return search;
 }
@@ -333,6 +328,15 @@ static uint32_t make_line(struct transfer *transfer, uint64_t number)
     return transfer->lines[number] = made;
 }
 
+/* A time before the interval's end is too far from it, too: differences wrap around. */
+static bool goes_on(const struct cell *interval, const struct cell *line, uint32_t thread,
+                    const struct transfer_clock *clock)
+{
+    return interval->kind == CELL_INTERVAL && interval->thread == thread &&
+           clock->now - interval->u.interval.end <= line->u.line.gap &&
+           clock->since <= interval->u.interval.start;
+}
+
 /* Puts the thread's latest interval, if it goes on, in front; NULL: a new one begins. */
 static struct cell *take_up(struct transfer *transfer, struct cell *line, uint32_t thread,
                             const struct transfer_clock *clock)
@@ -342,9 +346,7 @@ static struct cell *take_up(struct transfer *transfer, struct cell *line, uint32
         struct cell *interval = &transfer->cells[number];
         if (interval->thread != thread)
             continue;
-        if (clock->now < interval->u.interval.end ||
-            clock->now - interval->u.interval.end > line->u.line.gap ||
-            clock->since > interval->u.interval.start)
+        if (!goes_on(interval, line, thread, clock))
             return NULL;
         *link = interval->next;
         interval->next = line->next;
@@ -373,14 +375,6 @@ static struct cell *begin_interval(struct transfer *transfer, struct cell *line,
     line->next = number;
     line->u.line.count++;
     return interval;
-}
-
-static bool goes_on(const struct cell *interval, const struct cell *line, uint32_t thread,
-                    const struct transfer_clock *clock)
-{
-    return interval->kind == CELL_INTERVAL && interval->thread == thread &&
-           clock->now - interval->u.interval.end <= line->u.line.gap &&
-           clock->since <= interval->u.interval.start;
 }
 
 static void touch(struct transfer *transfer, uint64_t number, uint32_t thread,
@@ -458,6 +452,14 @@ void transfer_settle(struct transfer *transfer)
     for (uint32_t at = 1; at < transfer->cells_used; at++)
         if (transfer->cells[at].kind == CELL_LINE)
             settle_line(transfer, at);
+}
+
+void transfer_reset(struct transfer *transfer)
+{
+    for (uint32_t at = 1; at < transfer->cells_used; at++)
+        if (transfer->cells[at].kind == CELL_LINE)
+            free_line(transfer, at);
+    transfer_results_reset(transfer);
 }
 
 /* ---- check ----------------------------------------------------------------------------------- */

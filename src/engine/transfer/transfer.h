@@ -138,7 +138,7 @@ void transfer_forget(struct transfer *transfer, uint64_t address, uint64_t bytes
 /* Settles everything, for the results below; may go on afterwards. */
 void transfer_settle(struct transfer *transfer);
 
-/* After a fork: counts are the parent's; so are the accesses of its other threads. */
+/* Counts from zero, and no access was made before: after results were written; after a fork, since they are the parent's. */
 void transfer_reset(struct transfer *transfer);
 
 void transfer_totals(const struct transfer *transfer, struct transfer_totals *totals);
