@@ -83,7 +83,7 @@ VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
 enum { PAIRS_MAX = 3 << 19 };
 /* Five eighths of 2^20 slots: likewise. */
 enum { REUSE_PAIRS_MAX = 5 << 17 };
-/* Of the kernel's for programs: distances are kept for all of them. */
+/* The kernel gives programs addresses below this; distances are kept for all of them. */
 #define ADDRESS_LIMIT (UINT64_C(1) << 47)
 
 static void init_caches(void)

@@ -131,13 +131,6 @@ void exact_calls_thread_begins(ThreadId tid)
     note_awaited();
 }
 
-/* What is freed is another object from now on; the function may use it for itself. */
-static void release(ULong block)
-{
-    if (block)
-        exact_objects_remove(block);
-}
-
 static void enter(ULong packed, ULong sp, ULong first, ULong second, ULong third)
 {
     enum call call = (enum call)(packed & 0xff);
@@ -147,8 +140,9 @@ static void enter(ULong packed, ULong sp, ULong first, ULong second, ULong third
         note_awaited();
         return; /* an allocator's own calls are part of it */
     }
+    /* What is freed is another object from now on; the function may use it for itself. */
     if (call == CALL_FREE || call == CALL_REALLOC || call == CALL_REALLOCARRAY)
-        release(first);
+        exact_objects_remove(first);
     if (call == CALL_BARRIER)
         exact_sharing_arrive(first);
     running->pending[running->count++] = (struct pending){.behind = sp + sizeof(Addr),

@@ -151,7 +151,7 @@ struct found {
     UInt count;
     UShort numbers[ACCESSES_MAX]; /* NOT_AN_ACCESS: VEX's, not the program's */
     UInt happen;
-    Bool locked[ACCESSES_MAX]; /* load of a locked instruction: one access with the store */
+    Bool locked[ACCESSES_MAX]; /* by a locked instruction: all of its accesses share as one */
 };
 enum { NOT_AN_ACCESS = ACCESSES_MAX };
 static struct found found;
@@ -183,11 +183,11 @@ static void note_access(Addr ip, UInt length, UInt ordinal, UInt bytes, Bool sto
     found.numbers[found.happen++] = (UShort)found.count++;
 }
 
-/* The load before, of the same instruction. */
+/* All accesses of the instruction. */
 static void note_locked(Addr ip)
 {
     for (UInt i = found.count; i-- > 0 && found.accesses[i].ip == ip;)
-        found.locked[i] = !found.accesses[i].store;
+        found.locked[i] = True;
 }
 
 static void note_nothing(void)
@@ -238,12 +238,12 @@ static void find_accesses(const IRSB *code)
             note_nothing();
         else if (effect.load)
             note_access(ip, length, ordinal++, effect.load, False);
-        if (statement->tag == Ist_CAS)
-            note_locked(ip);
         if (effect.store && invented)
             note_nothing();
         else if (effect.store)
             note_access(ip, length, ordinal++, effect.store, True);
+        if (statement->tag == Ist_CAS)
+            note_locked(ip);
     }
     /* The return address: pushed by a call, popped by a return. */
     for (UInt i = 0; i < found.count; i++) {
@@ -265,7 +265,6 @@ struct builder {
     IRTemp base;  /* id of access 0, I64 */
     UInt next;    /* of found.numbers */
     UInt pending; /* accesses since exact_time was brought up to date */
-    Bool locked;  /* the store of a locked instruction follows */
     struct exact_follow follow;
 };
 
@@ -352,10 +351,9 @@ static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt
     CALL(builder->out, 3, exact_reuse, mkIRExprVec_3(address, id, constant(packed)), keeps);
 }
 
-static void add_sharing(struct builder *builder, IRExpr *address, UInt number, UInt kind,
+static void add_sharing(IRSB *out, IRExpr *address, IRExpr *id, UInt bytes, UInt kind,
                         IRExpr *guard)
 {
-    IRSB *out = builder->out;
     IRExpr *threaded = assign(
         out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, load_word(out, &exact_threaded), constant(0)));
     if (guard) {
@@ -364,9 +362,8 @@ static void add_sharing(struct builder *builder, IRExpr *address, UInt number, U
         IRExpr *both = assign(out, Ity_I32, IRExpr_Binop(Iop_And32, happens, counts));
         threaded = assign(out, Ity_I1, IRExpr_Unop(Iop_32to1, both));
     }
-    ULong packed = (ULong)kind << 16 | found.accesses[number].bytes;
-    CALL(out, 3, exact_sharing_access,
-         mkIRExprVec_3(address, id_of(builder, number), constant(packed)), threaded);
+    ULong packed = (ULong)kind << 16 | bytes;
+    CALL(out, 3, exact_sharing_access, mkIRExprVec_3(address, id, constant(packed)), threaded);
 }
 
 /* The access has happened. before: I64 for a store of at most 8 bytes; else
@@ -403,9 +400,9 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
     }
     if (exact_options.unit_shift >= 0)
         add_reuse(builder, address, id, bytes, guard);
-    if (exact_options.sharing && !found.locked[number] && !builder->locked)
-        add_sharing(builder, address, number, access->store ? TRANSFER_WRITE : TRANSFER_READ,
-                    guard);
+    if (exact_options.sharing && !found.locked[number])
+        add_sharing(builder->out, address, id, bytes,
+                    access->store ? TRANSFER_WRITE : TRANSFER_READ, guard);
     if (exact_options.trace)
         CALL(builder->out, 3, exact_trace_access, mkIRExprVec_3(address, id, constant(bytes)),
              guard);
@@ -466,13 +463,12 @@ static void add_cas(struct builder *builder, IRStmt *statement, const struct eff
             assign(out, Ity_I1, IRExpr_Binop(equal, IRExpr_RdTmp(cas->oldHi), cas->expdHi));
         success = assign(out, Ity_I1, IRExpr_Binop(Iop_And1, success, high));
     }
-    builder->locked = True;
     UInt number = found.numbers[builder->next];
     add_access(builder, effect->address, NULL, success);
-    builder->locked = False;
     /* The processor takes the line to write, whatever the comparison says. */
     if (exact_options.sharing && number != NOT_AN_ACCESS)
-        add_sharing(builder, effect->address, number, TRANSFER_BOTH, NULL);
+        add_sharing(out, effect->address, id_of(builder, number), effect->store, TRANSFER_BOTH,
+                    NULL);
 }
 
 static void add_dirty(struct builder *builder, IRStmt *statement, const struct effect *effect)

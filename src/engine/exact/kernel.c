@@ -167,7 +167,7 @@ static void gone(Addr address, SizeT bytes)
     if (exact_distance)
         distance_forget(exact_distance, address, bytes);
     if (exact_transfer)
-        exact_sharing_gone(address, bytes);
+        transfer_forget(exact_transfer, address, bytes);
     if (exact_options.caches_count)
         cache_bank_forget(&exact_caches, address, bytes);
     exact_last_line = ~0ULL; /* no line's */

@@ -17,11 +17,6 @@
 #include <pub_tool_vki.h>
 #include <pub_tool_vkiscnums.h>
 
-static const Addr first_free = 0x100000000000; /* 16 TiB */
-static Addr next_free = 0x100000000000;
-static const Addr last_free =
-    0x7e0000000000; /* 126 TiB: above are the tool's own stack and the vDSO */
-
 enum {
     FIXED_NOREPLACE = 0x100000,
     NORESERVE = 0x4000,
@@ -30,6 +25,11 @@ enum {
     HUGE_PAGE = 1 << 21
 };
 #define STEP (UINT64_C(1) << 40)
+/* 16 TiB, and 126 TiB: above are the tool's own stack and the vDSO. */
+#define FIRST_FREE UINT64_C(0x100000000000)
+#define LAST_FREE  UINT64_C(0x7e0000000000)
+
+static Addr next_free = FIRST_FREE;
 
 /* Of Valgrind's core, in no public header. */
 Bool VG_(am_notify_client_mmap)(Addr start, SizeT bytes, UInt access, UInt flags, Int descriptor,
@@ -38,13 +38,13 @@ Bool VG_(am_notify_client_mmap)(Addr start, SizeT bytes, UInt access, UInt flags
 void exact_memory_init(void)
 {
     VG_(am_notify_client_mmap)
-    (EXACT_PROGRAM_END, last_free - EXACT_PROGRAM_END, VKI_PROT_NONE,
+    (EXACT_PROGRAM_END, LAST_FREE - EXACT_PROGRAM_END, VKI_PROT_NONE,
      VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS, -1, 0);
 }
 
 Bool exact_memory_holds(Addr start, SizeT bytes)
 {
-    return start < next_free && (bytes > first_free || start + bytes > first_free);
+    return start < next_free && (bytes > FIRST_FREE || start + bytes > FIRST_FREE);
 }
 
 static long map_at(Addr start, SizeT bytes)
@@ -55,18 +55,15 @@ static long map_at(Addr start, SizeT bytes)
 
 void *exact_reserve(SizeT bytes)
 {
-    Addr start = next_free;
     bytes = VG_PGROUNDUP(bytes);
-    while (bytes <= last_free - start && map_at(start, bytes) != (long)start) {
-        start +=
-            STEP; /* past what the kernel has put there: without a limit on stacks it begins at 42 TiB */
-        if (start > last_free)
-            return NULL;
+    /* Past what the kernel has put there: without a limit on stacks that begins at 42 TiB. */
+    for (Addr at = next_free; at < LAST_FREE && bytes <= LAST_FREE - at; at += STEP) {
+        if (map_at(at, bytes) != (long)at)
+            continue;
+        next_free = (at + bytes + HUGE_PAGE) & ~(Addr)(HUGE_PAGE - 1);
+        return (void *)at;
     }
-    if (bytes > last_free - start)
-        return NULL;
-    next_free = (start + bytes + HUGE_PAGE) & ~(Addr)(HUGE_PAGE - 1);
-    return (void *)start;
+    return NULL;
 }
 
 static void *map(void *context, size_t bytes, bool reserve)

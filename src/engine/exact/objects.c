@@ -140,6 +140,13 @@ static Bool is_stack(Addr address, struct exact_object *object, Long *offset)
     return True;
 }
 
+/* Data of a file, whose name is *name then. */
+static Bool in_data(Addr address, const HChar **name)
+{
+    VgSectKind kind = VG_(DebugInfo_sect_kind)(name, address);
+    return kind == Vg_SectData || kind == Vg_SectBSS;
+}
+
 static Bool is_data(Addr address, struct exact_object *object, Long *offset)
 {
     const HChar *name = NULL;
@@ -149,8 +156,7 @@ static Bool is_data(Addr address, struct exact_object *object, Long *offset)
         *offset = within;
         return True;
     }
-    VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
-    if (kind != Vg_SectData && kind != Vg_SectBSS)
+    if (!in_data(address, &name))
         return False;
     *object = (struct exact_object){.kind = WIRE_OBJECT_DATA, .name = name};
     *offset = (Long)address;
@@ -168,9 +174,8 @@ Bool exact_objects_is_data(Addr address)
     UInt slot = (UInt)(base_mix64(line) % LATELY_SLOTS);
     if (asked[slot].line != line) {
         const HChar *name;
-        VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
         asked[slot].line = line;
-        asked[slot].data = kind == Vg_SectData || kind == Vg_SectBSS;
+        asked[slot].data = in_data(address, &name);
     }
     return asked[slot].data;
 }

@@ -49,9 +49,8 @@ static ULong instructions_ended; /* by threads that have ended */
 static struct thread *thread_of(ThreadId tid)
 {
     struct thread *thread = &threads[tid];
-    if (!thread->alive) { /* the first one; others are announced */
+    if (!thread->alive) /* the first one; others are announced */
         *thread = (struct thread){.alive = True, .number = threads_count++};
-    }
     return thread;
 }
 
@@ -71,33 +70,37 @@ static void wake(struct thread *thread)
 
 /* ---- times by address: futex words, barriers ----------------------------------------------------- */
 
-/* The latest time at which something happened to a word; those that collide share it. */
+/* The latest time at which something happened to a word; of words that collide to the last one. */
 enum { WORDS = 1 << 12 };
-static struct {
+static struct happened {
     Addr word;
     ULong time;
 } woken[WORDS], arrived[WORDS];
 
-static UInt word_slot(Addr word)
+static struct happened *slot_of(struct happened *words, Addr word)
 {
-    return (UInt)(base_mix64(word) & (WORDS - 1));
+    return &words[base_mix64(word) & (WORDS - 1)];
+}
+
+static void note_word(struct happened *words, Addr word, ULong now)
+{
+    struct happened *slot = slot_of(words, word);
+    if (slot->word != word)
+        *slot = (struct happened){.word = word};
+    if (now > slot->time)
+        slot->time = now;
 }
 
 void exact_sharing_arrive(Addr barrier)
 {
-    UInt slot = word_slot(barrier);
-    if (arrived[slot].word != barrier)
-        arrived[slot].time = 0;
-    arrived[slot].word = barrier;
-    if (running->clock.now > arrived[slot].time)
-        arrived[slot].time = running->clock.now;
+    note_word(arrived, barrier, running->clock.now);
 }
 
 void exact_sharing_pass(Addr barrier)
 {
-    UInt slot = word_slot(barrier);
-    if (arrived[slot].word == barrier)
-        join(running, arrived[slot].time);
+    const struct happened *slot = slot_of(arrived, barrier);
+    if (slot->word == barrier)
+        join(running, slot->time);
 }
 
 /* ---- words that are waited for by reading them ------------------------------------------------- */
@@ -185,11 +188,6 @@ void exact_sharing_kernel(ThreadId tid, Addr address, SizeT bytes, UInt id, Bool
     transfer_access(exact_transfer, thread->number, &thread->clock, address,
                     (UInt)(bytes < MOST ? bytes : MOST), id,
                     store ? TRANSFER_WRITE : TRANSFER_READ);
-}
-
-void exact_sharing_gone(Addr address, SizeT bytes)
-{
-    transfer_forget(exact_transfer, address, bytes);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -328,13 +326,12 @@ void exact_sharing_reset(void)
         threads[i].jumped = threads[i].clock.now;
 }
 
-/* The child has one thread, whose history is its parent's. */
+/* The child has one thread. Its history is its parent's: counts are reset with all others. */
 void exact_sharing_forked(void)
 {
     for (UInt i = 0; i < VG_N_THREADS; i++)
         if (&threads[i] != running)
             threads[i].alive = False;
-    exact_sharing_reset();
     exact_threaded = 0;
 }
 
@@ -369,27 +366,17 @@ static Bool is_wait(UInt operation)
            operation == FUTEX_WAIT_REQUEUE_PI;
 }
 
-/* With requeueing the waiter may wake by another word than it waited for. */
-static void note_wake(Addr word, ULong now)
-{
-    UInt slot = word_slot(word);
-    if (woken[slot].word != word)
-        woken[slot].time = 0;
-    woken[slot].word = word;
-    if (now > woken[slot].time)
-        woken[slot].time = now;
-}
-
 void exact_sharing_before_syscall(ThreadId tid, UInt number, const UWord *arguments)
 {
-    struct thread *thread = thread_of(tid);
-    UInt operation = (UInt)arguments[1] & FUTEX_OPERATION;
     if (number != __NR_futex)
         return;
+    ULong now = thread_of(tid)->clock.now;
+    UInt operation = (UInt)arguments[1] & FUTEX_OPERATION;
     if (is_wake(operation))
-        note_wake(arguments[0], thread->clock.now);
+        note_word(woken, arguments[0], now);
+    /* With requeueing the waiter may wake by another word than it waited for. */
     if (operation == FUTEX_REQUEUE || operation == FUTEX_CMP_REQUEUE || operation == FUTEX_WAKE_OP)
-        note_wake(arguments[4], thread->clock.now);
+        note_word(woken, arguments[4], now);
 }
 
 /* Asleep until something happens: others have gone on meanwhile. */
@@ -434,9 +421,9 @@ void exact_sharing_after_syscall(ThreadId tid, UInt number, const UWord *argumen
     if (is_wake(operation) && !failed && sr_Res(result) > 0)
         wake(thread);
     if (is_wait(operation) && (!failed || sr_Err(result) == VKI_EAGAIN)) {
-        UInt slot = word_slot(arguments[0]);
-        if (woken[slot].word == arguments[0])
-            join(thread, woken[slot].time);
+        const struct happened *slot = slot_of(woken, arguments[0]);
+        if (slot->word == arguments[0])
+            join(thread, slot->time);
         else if (!failed)
             wake(thread);
     }

@@ -34,7 +34,6 @@ void exact_sharing_run_thread(ThreadId tid);
 void exact_sharing_thread_begins(ThreadId tid);
 void exact_sharing_thread_ends(ThreadId tid);
 void exact_sharing_kernel(ThreadId tid, Addr address, SizeT bytes, UInt id, Bool store);
-void exact_sharing_gone(Addr address, SizeT bytes);
 void exact_sharing_before_syscall(ThreadId tid, UInt number, const UWord *arguments);
 void exact_sharing_after_syscall(ThreadId tid, UInt number, const UWord *arguments, SysRes result);
 void exact_sharing_forked(void);

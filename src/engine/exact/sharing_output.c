@@ -54,7 +54,7 @@ static const HChar *symbol_at(Addr address)
 }
 
 /* The symbols that begin on the line or reach into it, each with the byte where it does. */
-static UInt symbols_on(Addr line, HChar *text)
+static void symbols_on(Addr line, HChar *text)
 {
     const HChar *before = NULL;
     UInt used = 0;
@@ -65,7 +65,6 @@ static UInt symbols_on(Addr line, HChar *text)
             used += VG_(sprintf)(text + used, "%u %s\n", byte, name);
         before = name;
     }
-    return used;
 }
 
 static void neighbour_on(const struct exact_object *object, HChar *text)
