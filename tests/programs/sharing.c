@@ -14,6 +14,7 @@
  *   array     eight threads, elements of 16 bytes of one array: false on two lines
  *   reused    blocks of the heap that are freed, and used by the other thread, each alone: none
  *   heap      a structure of the heap, 128 bytes: false at +64
+ *   later     the same, allocated by what follows a join: the same
  *   small     two blocks of 16 bytes on one line: false
  *   atomic    a counter changed by locked instructions: true, a lock
  *   lock      a spin lock and what it protects on one line: the lock word is true
@@ -167,6 +168,20 @@ static void *in_block(void *number)
     return NULL;
 }
 
+static void *nothing(void *number)
+{
+    return number;
+}
+
+static void later(void)
+{
+    pthread_t made;
+    pthread_create(&made, NULL, nothing, NULL);
+    pthread_join(made, NULL);
+    block = aligned_alloc(64, 128);
+    run(2, in_block);
+}
+
 static volatile uint64_t *blocks[2];
 
 static void *in_small(void *number)
@@ -278,6 +293,7 @@ static const struct {
     {"heap", 2, in_block, NULL}, {"small", 0, NULL, small},    {"atomic", 2, add, NULL},
     {"lock", 2, locks, NULL},    {"stack", 0, NULL, stack},    {"sixteen", 16, sixteenth, NULL},
     {"joined", 0, NULL, joined}, {"spun", 2, spun, NULL},      {"alone", 0, NULL, NULL},
+    {"later", 0, NULL, later},
 };
 
 int main(int count, char **arguments)

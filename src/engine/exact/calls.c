@@ -166,25 +166,31 @@ static ULong bytes_of(const struct pending *done)
     }
 }
 
-static void leave(ULong result)
+static void finish(const struct pending *done, ULong result)
 {
-    struct pending done = running->pending[--running->count];
-    note_awaited();
-    switch (done.call) {
+    switch (done->call) {
     case CALL_JOIN:
         if ((UInt)result == 0)
-            exact_sharing_joined(done.arguments[0]);
+            exact_sharing_joined(done->arguments[0]);
         return;
-    case CALL_BARRIER: exact_sharing_pass(done.arguments[0]); return;
+    case CALL_BARRIER: exact_sharing_pass(done->arguments[0]); return;
     case CALL_NONE:
     case CALL_FREE: return;
     case CALL_POSIX_MEMALIGN:
-        result = (UInt)result == 0 ? *(const ULong *)done.arguments[0] : 0;
+        result = (UInt)result == 0 ? *(const ULong *)done->arguments[0] : 0;
         break;
     default: break;
     }
     if (result)
-        exact_objects_add(result, bytes_of(&done), done.context, done.function);
+        exact_objects_add(result, bytes_of(done), done->context, done->function);
+}
+
+/* Of several calls as well: the last thing that pthread_join does is a jump to pthread_clockjoin_ex. */
+static void leave(ULong result)
+{
+    while (running->count && running->pending[running->count - 1].behind == awaited)
+        finish(&running->pending[--running->count], result);
+    note_awaited();
 }
 
 /* ---- added code ------------------------------------------------------------------------------ */
