@@ -342,8 +342,8 @@ enum wire_node_flags {
 
 struct wire_sample {
     struct wire_record record;
-    uint8_t kind,
-        armed; /* armed: 1 if it got a register; 2: the next touch was foreseen, it needs none */
+    uint8_t kind;
+    uint8_t armed; /* 1: it got a register; 2: it needs none, the next touch was foreseen */
     uint16_t bytes;
     uint32_t node;
     float weight;

@@ -90,6 +90,8 @@ void modules_after_fork(void);
 uint32_t modules_unloads(void);
 /* Any context. NULL: the address belongs to no known module. */
 struct agent_module *modules_find(uint64_t ip);
+/* The same, for an address in its text alone. */
+struct agent_module *modules_find_text(uint64_t ip);
 bool modules_find_for_unwind(void *context, uint64_t ip, struct unwind_module *module);
 /* First byte of the function around ip (from its unwind table), or 0. */
 uint64_t modules_function_start(uint64_t ip);
@@ -119,8 +121,8 @@ void memory_init(struct agent_memory *memory);
 void memory_enter(struct agent_memory *memory, uint64_t ip);
 /* `address` is the first byte of an instruction. */
 void memory_note_boundary(struct agent_memory *memory, uint64_t address);
-/* The nearest known first byte of an instruction of the same function before ip; 0: none. */
-uint64_t memory_boundary(const struct agent_memory *memory, uint64_t ip);
+/* The nearest known first byte of an instruction before ip in its function, which begins at `start`; `start`: none is nearer. */
+uint64_t memory_boundary(const struct agent_memory *memory, uint64_t start, uint64_t ip);
 
 struct agent_mapping {
     uint64_t start, end;
@@ -302,9 +304,16 @@ bool sample_arm(struct agent_thread *self, struct agent_watch *watch, enum os_wa
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched);
 /* The scouted access has happened: counts it and lets detect decide. */
 void sample_store(struct agent_thread *self, struct detect_sample *sample);
-/* The record of a sample alone; armed, trap_ns: as in struct wire_sample. */
-void sample_record(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed,
-                   uint32_t trap_ns);
+/* The sample of an access as it was foreseen, in the context `node`; its values are still to be put in. */
+struct detect_sample sample_of(struct agent_thread *self, uint8_t kind,
+                               const struct forecast_outcome *hit, uint64_t watched, float weight,
+                               uint32_t node);
+/* The record of a sample alone; density, armed, trap_ns: as in struct wire_sample. */
+void sample_record(struct agent_thread *self, const struct detect_sample *sample, float density,
+                   uint8_t armed, uint32_t trap_ns);
+/* The record of a finding, made in the context `node`; flags: as in struct wire_trap. The record must have been reserved. */
+void sample_log_finding(struct agent_thread *self, const struct detect_finding *finding,
+                        uint32_t node, uint32_t flags);
 /* Logs a stored sample; armed: as in struct wire_sample. The record must have been reserved. */
 void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed);
 /* Gives up whatever is watched. */

@@ -66,7 +66,7 @@ static bool next_touch(struct agent_thread *self, uint64_t watched, uint8_t dire
            is_alone(touch, watched);
 }
 
-/* What `kind` sees at the touch, which has been passed if kind is not DETECT_LOAD. */
+/* What `kind` sees at the touch, which has been passed if kind is DETECT_SILENT. */
 static bool describe(const struct agent_ahead *ahead, uint8_t kind, const struct touch *touch,
                      uint8_t *value, struct detect_touch *described)
 {
@@ -86,21 +86,10 @@ static bool describe(const struct agent_ahead *ahead, uint8_t kind, const struct
 static void log_verdict(struct agent_thread *self, const struct detect_sample *sample,
                         float density, const struct detect_finding *finding, uint32_t touch_node)
 {
-    struct wire_trap record = {.record = {.type = WIRE_TRAP, .bytes = sizeof record},
-                               .kind = finding->kind,
-                               .verdict = finding->verdict,
-                               .bytes = (uint16_t)finding->bytes,
-                               .watch_node = finding->context_id,
-                               .trap_node = touch_node,
-                               .samples = finding->samples,
-                               .chance = finding->chance,
-                               .weight = finding->weight,
-                               .flags = finding->near ? WIRE_TRAP_NEAR : 0};
     self->counters->attempted++;
-    self->attempt.density = density;
-    sample_record(self, sample, 2, 0);
+    sample_record(self, sample, density, 2, 0);
     self->counters->stored++;
-    wire_write(&self->writer, &record.record);
+    sample_log_finding(self, finding, touch_node, 0);
 }
 
 /* The sample's context, then the touch's; false: they could not be had. */
@@ -118,17 +107,8 @@ static bool enter(struct agent_thread *self, struct agent_ahead *ahead, const st
 static bool decide(struct agent_thread *self, struct agent_ahead *ahead, uint8_t kind,
                    const struct touch *touch)
 {
-    const struct isa_access *access = &ahead->hit.insn.accesses[ahead->hit.access];
-    struct detect_sample sample = {.kind = kind,
-                                   .element_is_float = access->element == ISA_FLOAT,
-                                   .element_bytes = access->element_bytes,
-                                   .address = ahead->hit.address,
-                                   .bytes = ahead->hit.bytes,
-                                   .watched = ahead->watched,
-                                   .weight = ahead->weight,
-                                   .context_id = ahead->node,
-                                   .context = &self->cct.nodes[ahead->node].detect,
-                                   .modifies = access->direction == (ISA_LOAD | ISA_STORE)};
+    struct detect_sample sample =
+        sample_of(self, kind, &ahead->hit, ahead->watched, ahead->weight, ahead->node);
     struct detect_touch described;
     struct detect_finding finding;
     uint8_t value[DETECT_MAX_BYTES];
@@ -157,11 +137,10 @@ static void follow_touches(struct agent_thread *self, struct agent_ahead *ahead)
                 return;
             decided |= (uint8_t)(decide(self, ahead, kind, &touch) << kind);
         }
-        if (!decided)
-            return;
         ahead->open &= (uint8_t)~decided;
+        /* A read decides that the store was not dead; the next store still says whether it is silent. */
         if (decided != 1u << DETECT_DEAD || stores || !forecast_pass(&self->forecast))
-            return; /* a read: what was stored is of use, and may be stored again all the same */
+            return;
     }
 }
 

@@ -42,10 +42,9 @@ void memory_enter(struct agent_memory *memory, uint64_t ip)
     if (memory->unloads == unloads && ip >= memory->text_start && ip < memory->text_end)
         return;
     memory->unloads = unloads;
-    const struct agent_module *module = ip ? modules_find(ip) : NULL;
-    bool known = module && ip >= module->text_start && ip < module->text_end;
-    memory->text_start = known ? module->text_start : 0;
-    memory->text_end = known ? module->text_end : 0;
+    const struct agent_module *module = ip ? modules_find_text(ip) : NULL;
+    memory->text_start = module ? module->text_start : 0;
+    memory->text_end = module ? module->text_end : 0;
 }
 
 void memory_note_boundary(struct agent_memory *memory, uint64_t address)
@@ -55,9 +54,8 @@ void memory_note_boundary(struct agent_memory *memory, uint64_t address)
         *known = address;
 }
 
-uint64_t memory_boundary(const struct agent_memory *memory, uint64_t ip)
+uint64_t memory_boundary(const struct agent_memory *memory, uint64_t start, uint64_t ip)
 {
-    uint64_t start = modules_function_start(ip);
     for (uint64_t back = 0; back < 2; back++) {
         uint64_t block = (ip >> BLOCK_SHIFT) - back;
         uint64_t known = memory->boundaries[block % MEMORY_BOUNDARIES];

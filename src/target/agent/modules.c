@@ -264,6 +264,12 @@ struct agent_module *modules_find(uint64_t ip)
     return add_module(&found, &map, name, NULL);
 }
 
+struct agent_module *modules_find_text(uint64_t ip)
+{
+    struct agent_module *module = modules_find(ip);
+    return module && ip >= module->text_start && ip < module->text_end ? module : NULL;
+}
+
 static void register_listed(const struct dl_phdr_info *info, uint64_t code)
 {
     struct dl_find_object found;

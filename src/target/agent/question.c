@@ -130,6 +130,13 @@ static void change_turn(struct agent_thread *self)
     assign(self);
 }
 
+static void count_question(struct agent_thread *self)
+{
+    if (self->question.left == 0)
+        change_turn(self);
+    self->question.left--;
+}
+
 /* A thread starts anywhere in its first round: short ones count in proportion. */
 void question_init(struct agent_thread *self)
 {
@@ -141,13 +148,12 @@ void question_init(struct agent_thread *self)
         uint64_t passed =
             base_random_below(&self->random, self->question.left + self->question.next);
         for (; passed > 0; passed--)
-            if (--self->question.left == 0)
-                change_turn(self);
+            count_question(self);
     }
     assign(self);
 }
 
-/* `fair`: as likely as all the others that could be asked of such an access. */
+/* Makes up for the kind being asked more or less often than one of the `fair` that could be asked of such an access. */
 static void weigh(const struct agent_question *question, int kind, float among, unsigned fair,
                   float *weight)
 {
@@ -186,13 +192,6 @@ static int pick(struct agent_thread *self, uint8_t directions)
         if (agent.region->config.kinds >> kind & 1 && detect_kinds[kind].samples & directions)
             kinds[count++] = kind;
     return count ? kinds[base_random_below(&self->random, count)] : -1;
-}
-
-static void count_question(struct agent_thread *self)
-{
-    if (self->question.left == 0)
-        change_turn(self);
-    self->question.left--;
 }
 
 int question_pick(struct agent_thread *self, uint8_t directions, float *weight)

@@ -351,9 +351,8 @@ static void choose(struct agent_thread *self, struct forecast_goal goal,
 
 static bool is_fixed(void *context, uint64_t ip)
 {
-    const struct agent_module *module = modules_find(ip);
     (void)context;
-    return module && ip >= module->text_start && ip < module->text_end;
+    return modules_find_text(ip) != NULL;
 }
 
 void sample_exclude(struct agent_thread *self, struct forecast_goal *goal)
@@ -584,8 +583,25 @@ static uint32_t trap_cost(const struct agent_thread *self)
     return next && cost < UINT32_MAX ? (uint32_t)cost : 0;
 }
 
-void sample_record(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed,
-                   uint32_t trap_ns)
+struct detect_sample sample_of(struct agent_thread *self, uint8_t kind,
+                               const struct forecast_outcome *hit, uint64_t watched, float weight,
+                               uint32_t node)
+{
+    const struct isa_access *access = &hit->insn.accesses[hit->access];
+    return (struct detect_sample){.kind = kind,
+                                  .element_is_float = access->element == ISA_FLOAT,
+                                  .element_bytes = access->element_bytes,
+                                  .address = hit->address,
+                                  .bytes = hit->bytes,
+                                  .watched = watched,
+                                  .weight = weight,
+                                  .context_id = node,
+                                  .context = &self->cct.nodes[node].detect,
+                                  .modifies = access->direction == (ISA_LOAD | ISA_STORE)};
+}
+
+void sample_record(struct agent_thread *self, const struct detect_sample *sample, float density,
+                   uint8_t armed, uint32_t trap_ns)
 {
     struct wire_sample record = {.record = {.type = WIRE_SAMPLE, .bytes = sizeof record},
                                  .kind = sample->kind,
@@ -593,14 +609,14 @@ void sample_record(struct agent_thread *self, const struct detect_sample *sample
                                  .bytes = (uint16_t)sample->bytes,
                                  .node = sample->context_id,
                                  .weight = sample->weight,
-                                 .density = self->attempt.density,
+                                 .density = density,
                                  .trap_ns = trap_ns};
     wire_write(&self->writer, &record.record);
 }
 
 void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed)
 {
-    sample_record(self, sample, armed, trap_cost(self));
+    sample_record(self, sample, self->attempt.density, armed, trap_cost(self));
     attempt_ended(self);
     self->counters->stored++;
 }
@@ -638,16 +654,8 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
         sample_finish(self, drop);
         return;
     }
-    struct detect_sample sample = {.kind = attempt->kind,
-                                   .element_is_float = access->element == ISA_FLOAT,
-                                   .element_bytes = access->element_bytes,
-                                   .address = hit->address,
-                                   .bytes = hit->bytes,
-                                   .watched = attempt->watched,
-                                   .weight = attempt->weight,
-                                   .context_id = node,
-                                   .context = &self->cct.nodes[node].detect,
-                                   .modifies = access->direction == (ISA_LOAD | ISA_STORE)};
+    struct detect_sample sample =
+        sample_of(self, attempt->kind, hit, attempt->watched, attempt->weight, node);
     memcpy(sample.loaded, attempt->before, sizeof sample.loaded);
     if (sample.kind == DETECT_REUSE)
         reuse_take(self, registers, &sample, hit->direction);
@@ -700,6 +708,22 @@ static bool describe_touch(const struct detect_sample *sample, const struct isa_
     return touch->direction != 0 && result != ISA_BLAME_AMBIGUOUS;
 }
 
+void sample_log_finding(struct agent_thread *self, const struct detect_finding *finding,
+                        uint32_t node, uint32_t flags)
+{
+    struct wire_trap record = {.record = {.type = WIRE_TRAP, .bytes = sizeof record},
+                               .kind = finding->kind,
+                               .verdict = finding->verdict,
+                               .bytes = (uint16_t)finding->bytes,
+                               .watch_node = finding->context_id,
+                               .trap_node = node,
+                               .samples = finding->samples,
+                               .chance = finding->chance,
+                               .weight = finding->weight,
+                               .flags = flags | (finding->near ? WIRE_TRAP_NEAR : 0)};
+    wire_write(&self->writer, &record.record);
+}
+
 /* The byte of register `index` was touched by what `blame` says. */
 static void resolve(struct agent_thread *self, unsigned index,
                     const struct base_registers *registers, const struct isa_blame *blame,
@@ -730,34 +754,14 @@ static void resolve(struct agent_thread *self, unsigned index,
     enum detect_verdict verdict = detect_touched(&self->detect, index, &touch, &finding);
     if (verdict == DETECT_IGNORED)
         return;
-    struct wire_trap record = {.record = {.type = WIRE_TRAP, .bytes = sizeof record},
-                               .kind = finding.kind,
-                               .verdict = finding.verdict,
-                               .bytes = (uint16_t)finding.bytes,
-                               .watch_node = finding.context_id,
-                               .trap_node = node,
-                               .samples = finding.samples,
-                               .chance = finding.chance,
-                               .weight = finding.weight,
-                               .flags = (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
-                                        (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0) |
-                                        (finding.near ? WIRE_TRAP_NEAR : 0)};
-    wire_write(&self->writer, &record.record);
+    sample_log_finding(self, &finding, node,
+                       (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
+                           (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0));
 }
 
 static bool is_certain(enum isa_blame_result result)
 {
     return result == ISA_BLAME_EXACT || result == ISA_BLAME_KERNEL || result == ISA_BLAME_RETURN;
-}
-
-static enum isa_blame_result find_toucher(struct agent_thread *self, uint64_t watched,
-                                          const struct base_registers *registers,
-                                          struct isa_blame *blame)
-{
-    const struct base_memory *memory = &self->memory.base;
-    struct isa_around around = {.boundary = memory_boundary(&self->memory, registers->ip)};
-    modules_function(registers->ip, &around.start, &around.end);
-    return isa_find_trapping(registers, watched, &around, memory, blame);
 }
 
 /* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
@@ -766,13 +770,18 @@ static enum isa_blame_result find_culprit(struct agent_thread *self, const struc
                                           struct isa_blame *blame)
 {
     static const uint8_t places[] = {0, 4, 2, 6, 1, 3, 5, 7};
+    const struct base_memory *memory = &self->memory.base;
     struct isa_blame other;
-    enum isa_blame_result result = find_toucher(self, watched, registers, blame);
+    struct isa_around around;
+    modules_function(registers->ip, &around.start, &around.end);
+    around.boundary = memory_boundary(&self->memory, around.start, registers->ip);
+    enum isa_blame_result result = isa_find_trapping(registers, watched, &around, memory, blame);
     for (unsigned i = 0; i < sizeof places && watch->type == OS_WATCH_WORD; i++) {
         if (is_certain(result))
             break;
-        if (watch->address + places[i] == watched ||
-            find_toucher(self, watch->address + places[i], registers, &other) != ISA_BLAME_EXACT)
+        uint64_t place = watch->address + places[i];
+        if (place == watched ||
+            isa_find_trapping(registers, place, &around, memory, &other) != ISA_BLAME_EXACT)
             continue;
         *blame = other;
         result = ISA_BLAME_EXACT;
