@@ -13,6 +13,8 @@ enum {
 /* Since Go 1.18, since 1.20: the same but for members of functions' records that are not looked at. */
 #define MAGIC_18 UINT32_C(0xfffffff0)
 #define MAGIC_20 UINT32_C(0xfffffff1)
+/* Then two bytes of zeroes, the bytes of the shortest instruction, and those of a pointer. */
+#define WIDTHS UINT32_C(0x08010000)
 
 /* Offsets in the header, and in a function's record. */
 enum { FUNCTIONS = 8, TEXT = 24, NAMES = 32, UNITS = 40, FILES = 48, VALUES = 56, TABLE = 64 };
@@ -51,7 +53,7 @@ static bool next_number(const struct pclntab *table, uint64_t *at, uint32_t *num
         if (*at >= table->count)
             return false;
         uint8_t byte = table->bytes[(*at)++];
-        value |= (uint32_t)(byte & 0x7f) << (shift & 31);
+        value |= (uint32_t)(byte & 0x7f) << shift;
         if (!(byte & 0x80)) {
             *number = value;
             return true;
@@ -67,9 +69,6 @@ enum base_status pclntab_read(const uint8_t *bytes, size_t count, uint64_t text,
 {
     struct pclntab found = {.bytes = bytes, .count = count};
     uint64_t magic, widths;
-    enum {
-        WIDTHS = UINT64_C(0x08010000)
-    }; /* pads, bytes of the shortest instruction, of a pointer */
     if (count < HEADER_BYTES || !number_at(&found, 0, 0, 4, &magic) ||
         !number_at(&found, 4, 0, 4, &widths) || (magic != MAGIC_18 && magic != MAGIC_20) ||
         widths != WIDTHS)

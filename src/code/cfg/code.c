@@ -297,7 +297,7 @@ static bool walk_once(struct walk *walk)
            give_up_indirect(walk);
 }
 
-static int compare_addresses(const void *left, const void *right)
+int compare_addresses(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a > b) - (a < b);

@@ -62,6 +62,8 @@ struct walk {
 bool walk_code(struct walk *walk);
 void walk_free(struct walk *walk);
 
+/* For qsort, of uint64_t: ascending. */
+int compare_addresses(const void *left, const void *right);
 /* Notes a jump and follows it. False as above. */
 bool walk_jump(struct walk *walk, uint32_t at, uint64_t target, unsigned kind);
 

@@ -308,12 +308,6 @@ static bool is_code(const struct walk *walk, uint64_t target)
            (walk->marks[to] & (MARK_COVERED | MARK_LENGTH)) != MARK_COVERED;
 }
 
-static int compare_targets(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* The first of ascending addresses that is greater; `count`: none. */
 static uint32_t first_beyond(const uint64_t *addresses, uint32_t count, uint64_t address)
 {
@@ -378,7 +372,7 @@ static bool read_entries(struct walk *walk, const struct table *table, uint64_t 
         any = any || code;
         targets[(*count)++] = target;
     }
-    qsort(targets, *count, sizeof *targets, compare_targets);
+    qsort(targets, *count, sizeof *targets, compare_addresses);
     return any && note_extent(walk, table, *count);
 }
 
