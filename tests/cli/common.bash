@@ -22,6 +22,17 @@ need_watchpoints()
     [ ! -s "$why" ] || skip "$(cat "$why")"
 }
 
+# Where Valgrind is missing, say. What a program under test does is no reason to skip a test: ask before it runs.
+needs_engine()
+{
+    local why=$BATS_FILE_TMPDIR/why_no_engine
+    if [ ! -e "$why" ]; then
+        "$HEADROOM" waste --exact -q -o "$BATS_FILE_TMPDIR/probe" -- true 2>"$why" || true
+        [ ! -e "$BATS_FILE_TMPDIR/probe" ] || : >"$why"
+    fi
+    [ ! -s "$why" ] || skip "no exact engine here: $(head -1 "$why")"
+}
+
 # run CODE COMMAND...: standard output, standard error and exit code apart.
 try()
 {

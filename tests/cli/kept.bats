@@ -13,16 +13,6 @@ prepare()
     cd work || return 1
 }
 
-needs_engine()
-{
-    local why=$BATS_FILE_TMPDIR/why_no_engine
-    if [ ! -e "$why" ]; then
-        "$HEADROOM" waste --exact -q -o "$BATS_FILE_TMPDIR/probe" -- true 2>"$why" || true
-        [ ! -e "$BATS_FILE_TMPDIR/probe" ] || : >"$why"
-    fi
-    [ ! -s "$why" ] || skip "no exact engine here: $(head -1 "$why")"
-}
-
 # VERB OPTION... -- COMMAND: said goes to $here/err.
 record()
 {
@@ -206,7 +196,7 @@ END
     mkdir full
     try 6 unshare -rm sh -c '
         mkdir disk && mount -t tmpfs -o size=64k none disk
-        "$HEADROOM" waste -q -o disk/profile -- sh -c "
+        TMPDIR= "$HEADROOM" waste -q -o disk/profile -- sh -c "
             sleep 0.3; mount -t tmpfs -o size=4k none /tmp; head -c 4k /dev/zero >/tmp/fill
             head -c 1M /dev/zero >disk/fill 2>/dev/null; exit 6"; code=$?
         ls disk >files; exit $code'
@@ -277,7 +267,7 @@ END
     unshare -rm true 2>/dev/null || skip "no mount namespaces here"
     try 6 unshare -rm sh -c '
         mkdir disk && mount -t tmpfs -o size=8m none disk
-        "$HEADROOM" interference -q -o disk/profile -- sh -c "
+        TMPDIR= "$HEADROOM" interference -q -o disk/profile -- sh -c "
             mkdir disk/profile; mount -t tmpfs -o size=4k none /tmp; head -c 4k /dev/zero >/tmp/fill
             sleep 0.1; exit 6"; code=$?
         ls disk >files; log=$(ls disk/profile.raw.??????); cp "$log" kept; cp "$log.blocks" kept.blocks; exit $code'

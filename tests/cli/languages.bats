@@ -6,6 +6,7 @@ load common
 
 @test "Rust: names are readable, whichever way they are mangled" {
     command -v rustc >/dev/null || skip "no rustc"
+    needs_engine
     cat >rusty.rs <<'R'
 mod shapes {
     pub struct Square(pub u64);
@@ -34,7 +35,7 @@ R
             skip "this rustc cannot choose how names are mangled"
         strip --strip-debug -o bare rusty
         for program in rusty bare; do
-            "$HEADROOM" waste --exact -q --kinds dead -o profile -- ./$program >printed || skip "no exact engine"
+            "$HEADROOM" waste --exact -q --kinds dead -o profile -- ./$program >printed
             "$HEADROOM" report --format json profile >json
             python3 - $scheme $program <<'P'
 import json, re, sys
@@ -57,6 +58,7 @@ P
 # Names and lines of Go, with debug information and without; both are the same.
 @test "Go: a stripped program has its functions and lines, position-independent or not" {
     command -v go >/dev/null || skip "no go"
+    needs_engine
     export GOCACHE=$PWD/cache GO111MODULE=off GOFLAGS=
     cat >hot.go <<'G'
 package main
@@ -90,7 +92,7 @@ G
     go build -buildmode=pie -ldflags '-s -w' -o moved hot.go
     readelf -SW bare | grep -q ' \.debug_info\| \.symtab' && return 1
     for program in whole bare moved; do
-        "$HEADROOM" waste --exact -q --kinds dead -o profile -- ./$program || skip "no exact engine"
+        "$HEADROOM" waste --exact -q --kinds dead -o profile -- ./$program
         "$HEADROOM" report --format json profile >json
         python3 - <<'P'
 import json, os

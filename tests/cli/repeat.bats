@@ -162,12 +162,6 @@ S
 
 # ---- --deep -------------------------------------------------------------------------------------
 
-needs_engine()
-{
-    "$HEADROOM" waste --exact -q -o probe -- true 2>said || skip "no exact engine here: $(head -1 said)"
-    rm -f probe said
-}
-
 @test "deep: what samples estimate is counted" {
     needs_engine
     local refill=$(dirname "$HEADROOM")/tests/programs/silent_refill

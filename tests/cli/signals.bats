@@ -70,7 +70,7 @@ all_are_passed()
 }
 
 @test "signals to headroom reach the program: exact" {
-    "$HEADROOM" waste --exact -q -o probe -- true || skip "no exact engine here"
+    needs_engine
     all_are_passed "waste --exact --no-follow"
 }
 
@@ -262,7 +262,7 @@ END
 }
 
 @test "asked to end again: exact, where counts come at the end" {
-    "$HEADROOM" waste --exact -q -o probe -- true || skip "no exact engine here"
+    needs_engine
     asked_twice "waste --exact --no-follow"
     finish 143
     [ ! -e waste.headroom ]

@@ -57,6 +57,7 @@ said()
 }
 
 @test "CPU time in code without optimization is said once, with its files, by all who sample" {
+    need_watchpoints
     for built in $programs/*/spends; do
         for verb in waste run; do
             "$HEADROOM" $verb -q -o profile -- $built 400000000 100000 2>/dev/null
@@ -68,15 +69,17 @@ said()
 }
 
 @test "optimized code is not called so" {
+    need_watchpoints
     for built in $programs/*/spends; do
         "$HEADROOM" waste -q -o profile -- $built 1000 400000000
         said
         share cpu-time 0 0
-        ! grep -q "without optimization" words || false
+        lacks "without optimization" words
     done
 }
 
 @test "exact: of what was wasted" {
+    needs_engine
     for built in $programs/*/spends; do
         "$HEADROOM" waste --exact -q -o profile -- $built 300000 1000
         said

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes down what each of its runs finds, one line a run, and does in each what it was told to.
+ * Records the conditions of each of its runs, one line a run, and then exits or sleeps as its arguments specify for that run.
  *
  * again FILE STEPS WHAT...: fills a buffer with zeroes STEPS times, reads standard input to its end and appends to FILE
  * how many bytes that were, which signals are ignored, how many files may be open and whether standard output is
