@@ -23,13 +23,12 @@ static const struct option_spec run_options[] = {
     {"repeat", 0, OPTION_COUNT, OWN(run_settings, runs), .value = RUNS_MOST, .low = 1,
      .high = RUNS_MOST, .argument = "[N]",
      .help = "Run COMMAND again until there are about 300 decided samples of each kind of waste, N "
-             "runs "
-             "were made, or --max-time is over, and add up all runs. Without N: as often as is "
-             "needed. Whatever COMMAND does, it does again. Its output and exit status are those "
-             "of the first run; what further runs print is discarded. They read the same "
+             "runs were made, or --max-time is over, and add up all runs. Without N: as often as "
+             "is needed. Whatever COMMAND does, it does again. Its output and exit status are "
+             "those of the first run; what further runs print is discarded. They read the same "
              "standard input if it is a file; from a terminal they read nothing; from a pipe "
-             "nothing can be read twice, and COMMAND runs once. A run that ends differently is "
-             "the last, and does not count."},
+             "nothing can be read twice, and COMMAND runs once. A run that ends differently is the "
+             "last, and does not count."},
     {"max-time", 0, OPTION_NUMBER, OWN(run_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
      .help = "With --repeat or --deep: begin no run that may not end within SECONDS of the start "
@@ -56,15 +55,12 @@ const struct verb run_verb = {
     .arguments = "[--] COMMAND [ARGUMENT...]",
     .description =
         "Runs COMMAND and reports where its CPU time goes and which memory accesses cost most of "
-        "it "
-        "for nothing: dead stores, silent stores and redundant loads, as 'headroom waste' finds "
+        "it for nothing: dead stores, silent stores and redundant loads, as 'headroom waste' finds "
         "them, and data that caches have lost when they are used again, as 'headroom reuse' does. "
-        "What is found at one line is one finding, whatever it shows. "
-        "Findings are ranked by what mending them would gain: about so much of the CPU time, from "
-        "what evidence says can go to what the samples leave possible, and at most the time of the "
-        "loop "
-        "or function around them. 'headroom "
-        "report --kinds LIST' prints the findings of each kind.\n\n"
+        "What is found at one line is one finding, whatever it shows. Findings are ranked by what "
+        "mending them would gain: about so much of the CPU time, from what evidence says can go to "
+        "what the samples leave possible, and at most the time of the loop or function around "
+        "them. 'headroom report --kinds LIST' prints the findings of each kind.\n\n"
         "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
         "dynamically linked x86-64 program, or a script run by one. A sample of its accesses "
         "is followed with the processor's debug registers, which costs a few per cent of the "

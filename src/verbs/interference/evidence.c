@@ -175,8 +175,7 @@ size_t interference_evidence(const struct interference_result *result, uint32_t 
         if (score->given_ns >= 0.05 * score->lost_ns)
             add(&writer,
                 "%.0f %% of it is from executions of its callers in which the lock itself was not "
-                "timed: what "
-                "they slept.",
+                "timed: what they slept.",
                 percent(share_of(score->given_ns, score->lost_ns)));
         add_oversubscribed(result, &writer);
         break;
