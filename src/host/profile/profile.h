@@ -556,7 +556,7 @@ struct profile_counted {
 
 /*
  * A function in which threads lost time waiting, timed in a run of its own and kept beside the samples (`headroom run
- * --deep`). A thread's time is that of the clock on the wall in which it worked. Since version 10.
+ * --deep`). A thread's time is the wall-clock time in which it worked. Since version 10.
  */
 struct profile_wait {
     const char *function;      /* that waits; never NULL */

@@ -27,7 +27,7 @@ struct deep;
 struct step {
     const char *aim;     /* "count all accesses" */
     double slower_least; /* than the first run, whose time is... */
-    bool cpu;            /* ... CPU time; else that by the clock on the wall */
+    bool cpu;            /* ... CPU time; else wall-clock time */
     bool (*applies)(const struct profile *profile);
     bool (*record)(struct deep *deep);
     bool (*attach)(const struct profile *recorded, struct profile *profile); /* false: no memory */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What threads waited for, as timed in a run of its own: beside the findings, because time on the wall is not CPU time. */
+/* What threads waited for, as timed in a run of its own: beside the findings, because it is wall-clock time. */
 #include "analysis/analysis.h"
 #include "run/internal.h"
 
@@ -58,8 +58,7 @@ void run_print_waits(struct printer *printer)
     if (profile->waits_count == 0)
         return;
     fprintf(printer->out, "\n%sWaiting%s  ", print_on(printer, STRONG), print_off(printer));
-    print_wrap(printer, PLAIN, 9, 2,
-               "beyond the fastest execution, by the clock on the wall: not CPU time");
+    print_wrap(printer, PLAIN, 9, 2, "beyond the fastest execution; wall-clock time, not CPU time");
     for (size_t i = 0; i < profile->waits_count && i < most && i < WAITS_SHOWN; i++)
         print_wait(printer, &profile->waits[i], i ? &profile->waits[i - 1] : NULL);
 }
