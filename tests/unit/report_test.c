@@ -1794,6 +1794,35 @@ static void savings_that_do_not_show_are_left_out(void **state)
     profile_free(profile);
 }
 
+/* Waits that were timed stand beside the findings, with what helps once for each cause in a row. */
+static void waits_stand_beside_findings(void **state)
+{
+    struct report_options options = {.limit = 0, .width = 100};
+    struct profile *profile = new_profile();
+    profile->run.verb = "run";
+    profile->run.threads = 2;
+    lacks(profile, &options, "Waiting");
+    *profile_add_waits(profile) = (struct profile_wait){.function = "pthread_mutex_lock",
+                                                        .caller = "take",
+                                                        .file = main_c,
+                                                        .line = 12,
+                                                        .holder = "keep",
+                                                        .cause = "lock",
+                                                        .count = 500,
+                                                        .lost_ns = 3e8,
+                                                        .working_ns = 2e9};
+    *profile_add_waits(profile) = (struct profile_wait){
+        .function = "sem_wait", .cause = "lock", .count = 5, .lost_ns = 1e8, .working_ns = 2e9};
+    assert_true(profile_check(profile));
+    shows(profile, &options,
+          "  15.0 % of the threads' time (300 ms) in pthread_mutex_lock, called by take\n"
+          "      (/home/u/demo/src/main.c:12); held most by keep\n"
+          "      Hold the lock for a shorter time");
+    shows(profile, &options,
+          "locks of their own.\n\n  5.0 % of the threads' time (100 ms) in sem_wait\n\n");
+    profile_free(profile);
+}
+
 /* No figure without its evidence: what matters is how many samples there are, not at which rate. */
 static void few_samples_of_reuse_are_told(void **state)
 {
@@ -2690,6 +2719,7 @@ int main(void)
         cmocka_unit_test(simulated_caches_stand_beside_the_curve),
         cmocka_unit_test(estimates_are_called_so),
         cmocka_unit_test(savings_that_do_not_show_are_left_out),
+        cmocka_unit_test(waits_stand_beside_findings),
         cmocka_unit_test(few_samples_of_reuse_are_told),
         cmocka_unit_test(estimates_have_bands),
         cmocka_unit_test(paces_are_added_up),

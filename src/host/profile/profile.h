@@ -569,11 +569,11 @@ struct profile_wait {
 };
 
 struct profile_run {
-    const char *verb;                /* "run", "waste", "reuse", "paths", "interference" */
-    const char *engine;              /* "live", "exact", "built" */
-    const char *source;              /* "pmu", "clock", "count"; NULL */
-    const char *weighting;           /* "accesses", "cpu-time", "time" */
-    const char *version;             /* of the headroom that wrote the profile */
+    const char *verb;      /* "run", "waste", "reuse", "paths", "interference", "sharing" */
+    const char *engine;    /* "live", "exact", "built" */
+    const char *source;    /* "pmu", "clock", "count"; NULL */
+    const char *weighting; /* "accesses", "cpu-time", "time" */
+    const char *version;   /* of the headroom that wrote the profile */
     const char *host, *kernel, *cpu; /* NULL: unknown */
     int64_t exit_code, exit_signal;  /* -1: none */
     double wall_s, cpu_s;            /* negative: unknown */
