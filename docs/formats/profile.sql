@@ -578,16 +578,16 @@ CREATE TABLE shared_pair(line INTEGER NOT NULL, first INTEGER NOT NULL, second I
 --   first_kind            0 to 3                      key
 --   second_kind           0 to 3                      key
 --   is_true               0 to 1                      key
---   first_mask            64 bits                     follows from several columns
---   second_mask           64 bits                     follows from several columns
+--   first_mask            64 bits                     all bits
+--   second_mask           64 bits                     all bits
 --   transfers             0 to 1e+30                  sum
 
 -- Since version 10. Merging: rows with equal keys become one.
 CREATE TABLE shared_user(line INTEGER NOT NULL, thread INTEGER NOT NULL, read_mask INTEGER NOT NULL, write_mask INTEGER NOT NULL, reads INTEGER NOT NULL, writes INTEGER NOT NULL, PRIMARY KEY(line, thread)) WITHOUT ROWID;
 --   line                  shared_line                 key
 --   thread                0 to 2^32-1                 key
---   read_mask             64 bits                     follows from several columns
---   write_mask            64 bits                     follows from several columns
+--   read_mask             64 bits                     all bits
+--   write_mask            64 bits                     all bits
 --   reads                 0 to 2^50                   sum
 --   writes                0 to 2^50                   sum
 

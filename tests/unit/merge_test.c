@@ -489,6 +489,7 @@ static void column_holds_together(const struct schema_table *table, size_t c)
     case SCHEMA_SUM_KNOWN: assert_true(column->type == SCHEMA_REAL && column->low < 0); break;
     case SCHEMA_EARLIER: assert_int_equal(column->type, SCHEMA_COUNT64); break;
     case SCHEMA_AGREED: assert_true(schema_is_text(column) && column->null); break;
+    case SCHEMA_UNION: assert_int_equal(column->type, SCHEMA_ADDRESS); break;
     case SCHEMA_FOLDED: assert_non_null(table->fold); break;
     default: break;
     }
@@ -542,6 +543,9 @@ static void rules_do_what_they_say(void **state)
     struct profile_run other = {.verb = "reuse"}, own = {.verb = "waste"};
     struct profile none = {0};
     assert_false(merge_combine(&none, &schema_run, &own, &other));
+    struct profile_shared_user user = {.write_mask = 5}, more = {.write_mask = 6};
+    assert_true(merge_combine(&none, &schema_shared_users, &user, &more));
+    assert_int_equal(user.write_mask, 7);
 }
 
 static void single_rows_become_one(void **state)

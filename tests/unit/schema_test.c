@@ -85,6 +85,7 @@ static void describe_column(const struct schema_column *column, FILE *out)
         [SCHEMA_KEY] = "key",
         [SCHEMA_SUM] = "sum",
         [SCHEMA_SUM_KNOWN] = "sum of those not negative",
+        [SCHEMA_UNION] = "all bits",
         [SCHEMA_LARGER] = "largest",
         [SCHEMA_SMALLER] = "smallest",
         [SCHEMA_EARLIER] = "smallest but 0",

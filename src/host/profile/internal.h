@@ -15,8 +15,6 @@ bool merge_combine(const struct profile *profile, const struct schema_table *tab
 
 /* Values that depend on several columns (SCHEMA_FOLDED); before the others are combined. */
 void merge_fold_pair(const struct profile *profile, void *to, const void *from);
-void merge_fold_shared_pair(const struct profile *profile, void *to, const void *from);
-void merge_fold_shared_user(const struct profile *profile, void *to, const void *from);
 void merge_fold_path(const struct profile *profile, void *to, const void *from);
 void merge_fold_vertex(const struct profile *profile, void *to, const void *from);
 void merge_fold_part(const struct profile *profile, void *to, const void *from);

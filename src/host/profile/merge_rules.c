@@ -64,24 +64,6 @@ void merge_fold_pair(const struct profile *profile, void *to, const void *from)
         a->kernel_traps += b->kernel_traps;
 }
 
-void merge_fold_shared_pair(const struct profile *profile, void *to, const void *from)
-{
-    (void)profile;
-    struct profile_shared_pair *a = to;
-    const struct profile_shared_pair *b = from;
-    a->first_mask |= b->first_mask;
-    a->second_mask |= b->second_mask;
-}
-
-void merge_fold_shared_user(const struct profile *profile, void *to, const void *from)
-{
-    (void)profile;
-    struct profile_shared_user *a = to;
-    const struct profile_shared_user *b = from;
-    a->read_mask |= b->read_mask;
-    a->write_mask |= b->write_mask;
-}
-
 /* Of parts without a recorded execution the smallest time is not known. */
 void merge_fold_part(const struct profile *profile, void *to, const void *from)
 {
@@ -131,6 +113,7 @@ static bool combine(const struct schema_column *column, char *a, const char *b)
     case SCHEMA_FOLDED: break;
     case SCHEMA_SUM: add(column, to, from); break;
     case SCHEMA_SUM_KNOWN: *(double *)to = sum_known(*(double *)to, *(const double *)from); break;
+    case SCHEMA_UNION: *(uint64_t *)to |= *(const uint64_t *)from; break;
     case SCHEMA_LARGER: take_if(schema_compare(column, a, b) < 0, column, to, from); break;
     case SCHEMA_SMALLER: take_if(schema_compare(column, a, b) > 0, column, to, from); break;
     case SCHEMA_EARLIER: *(uint64_t *)to = earlier(*(uint64_t *)to, *(const uint64_t *)from); break;

@@ -48,6 +48,7 @@
 #define KEY       .rule = SCHEMA_KEY
 #define SUM       .rule = SCHEMA_SUM
 #define SUM_KNOWN .rule = SCHEMA_SUM_KNOWN
+#define UNION     .rule = SCHEMA_UNION
 #define LARGER    .rule = SCHEMA_LARGER
 #define SMALLER   .rule = SCHEMA_SMALLER
 #define EARLIER   .rule = SCHEMA_EARLIER
@@ -598,21 +599,21 @@ static const struct schema_column shared_pairs_columns[] = {
     {MEMBER(shared_pair, first_kind), BELOW(4), KEY},
     {MEMBER(shared_pair, second_kind), BELOW(4), KEY},
     {MEMBER(shared_pair, is_true), BELOW(2), KEY},
-    {MEMBER(shared_pair, first_mask), ADDRESS, FOLDED},
-    {MEMBER(shared_pair, second_mask), ADDRESS, FOLDED},
+    {MEMBER(shared_pair, first_mask), ADDRESS, UNION},
+    {MEMBER(shared_pair, second_mask), ADDRESS, UNION},
     {MEMBER(shared_pair, transfers), WEIGHT, SUM},
 };
-TABLE(shared_pairs, shared_pair, "shared_pair", 10, .fold = merge_fold_shared_pair);
+TABLE(shared_pairs, shared_pair, "shared_pair", 10);
 
 static const struct schema_column shared_users_columns[] = {
     {MEMBER(shared_user, line), ID(shared_lines), KEY},
     {MEMBER(shared_user, thread), NUMBER32, KEY},
-    {MEMBER(shared_user, read_mask), ADDRESS, FOLDED},
-    {MEMBER(shared_user, write_mask), ADDRESS, FOLDED},
+    {MEMBER(shared_user, read_mask), ADDRESS, UNION},
+    {MEMBER(shared_user, write_mask), ADDRESS, UNION},
     {MEMBER(shared_user, reads), COUNT, SUM},
     {MEMBER(shared_user, writes), COUNT, SUM},
 };
-TABLE(shared_users, shared_user, "shared_user", 10, .fold = merge_fold_shared_user);
+TABLE(shared_users, shared_user, "shared_user", 10);
 
 static const struct schema_column shared_moves_columns[] = {
     {MEMBER(shared_move, from_thread), BELOW(64), KEY},

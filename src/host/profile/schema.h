@@ -50,6 +50,7 @@ enum schema_rule {
     SCHEMA_KEY,       /* rows are equal if all their keys are, and are ordered by them in turn */
     SCHEMA_SUM,       /* ends at the largest number that the column takes */
     SCHEMA_SUM_KNOWN, /* negative: not known, and left out */
+    SCHEMA_UNION,     /* of sets of bits */
     SCHEMA_LARGER,
     SCHEMA_SMALLER,
     SCHEMA_EARLIER, /* the smaller; 0: not known */
