@@ -1183,13 +1183,14 @@ static void shared_nonsense_is_counted(void **state)
     struct log log;
     exact_begin(&log, 0);
     struct thread image = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
-    enum { WRONG = 10 };
+    enum { WRONG = 11 };
     _Alignas(8) char unended[sizeof(struct wire_shared_line) + 8];
     memset(unended, 'x', sizeof unended);
     log_contexts(&image);
     log_shared(&image);
     log_shared_line(&image, 3, WIRE_OBJECTS, "", 0, 1);
     log_shared_line(&image, 3, WIRE_OBJECT_GLOBAL, "", 0, NAN);
+    log_shared_line(&image, UINT32_MAX, WIRE_OBJECT_GLOBAL, "", 0, 1);
     log_shared_line(&image, 4, WIRE_OBJECT_HEAP, "", 99, 1); /* kept: the place is lost */
     write_record(&image, unended, WIRE_SHARED_LINE, sizeof unended);
     WRITE(&image, WIRE_SHARED_PAIR, shared_pair, .line = 77, .first_kind = 2, .second_kind = 2);

@@ -129,22 +129,6 @@ static void mark(const struct import_gather *gather, uint32_t *renamed, uint32_t
         renamed[node] = 1;
 }
 
-struct marking {
-    const struct import_gather *gather;
-    uint32_t *renamed;
-};
-
-static void mark_shared(void *context, uint32_t *node)
-{
-    struct marking *marking = context;
-    mark(marking->gather, marking->renamed, *node);
-}
-
-static void rename_shared(void *context, uint32_t *node)
-{
-    *node = ((const uint32_t *)context)[*node];
-}
-
 static void mark_named(const struct import_gather *gather, uint32_t *renamed)
 {
     const struct profile *profile = gather->profile;
@@ -156,7 +140,9 @@ static void mark_named(const struct import_gather *gather, uint32_t *renamed)
         mark(gather, renamed, profile->reuse_pairs[i].use);
         mark(gather, renamed, profile->reuse_pairs[i].reuse);
     }
-    import_sharing_nodes(gather->profile, mark_shared, &(struct marking){gather, renamed});
+    const uint32_t *node;
+    for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+        mark(gather, renamed, *node);
 }
 
 /* Parents precede children, so they have their new numbers when a child gets its own. */
@@ -192,8 +178,9 @@ static bool drop_nodes(struct import_gather *gather)
         profile->reuse_pairs[i].use = renamed[profile->reuse_pairs[i].use];
         profile->reuse_pairs[i].reuse = renamed[profile->reuse_pairs[i].reuse];
     }
-    if (good)
-        import_sharing_nodes(profile, rename_shared, renamed);
+    uint32_t *node;
+    for (size_t i = 0; good && (node = import_sharing_node(profile, i)); i++)
+        *node = renamed[*node];
     free(renamed);
     /* Entered anew under the new numbers: nothing is chosen to be merged. */
     return good && merge_pairs(gather, &(struct base_least){0}) &&

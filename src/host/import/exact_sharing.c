@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cache lines that moved between threads, as the exact engine counted them. Rows are kept as they come, a process's lines apart
- * from another's, and name nodes; when these have become contexts, equal rows become one, so that a profile says of an object what
- * all processes did to it.
+ * from another's, and name nodes; when these have become contexts, equal rows become one, as in merging, so that a profile says
+ * of an object what all processes did to it.
  */
 #include "import/internal.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_MAX = 1 << 20, KINDS = 4, MATRIX = 64, LINE_BYTES = 64 };
+enum { LINES_MAX = 1 << 20, KINDS = 4, MATRIX = 64 };
 static const uint64_t most_counted = UINT64_C(1) << 50;
 
 static bool corrupt(struct import_gather *gather)
@@ -68,8 +68,9 @@ static const char *second_text(const struct wire_shared_line *record)
 
 static bool line_ok(const struct wire_shared_line *record)
 {
-    return record->kind < PROFILE_OBJECTS && record->size <= most_counted &&
-           amount_ok(record->true_transfers) && amount_ok(record->false_transfers);
+    return record->line <= IMPORT_IDS_MAX && record->kind < PROFILE_OBJECTS &&
+           record->size <= most_counted && amount_ok(record->true_transfers) &&
+           amount_ok(record->false_transfers);
 }
 
 /* Symbols as people write them. False: no memory. */
@@ -108,8 +109,6 @@ static bool visit_line(struct import_gather *gather, const struct wire_shared_li
     if (!added)
         return import_no_memory(gather);
     *added = row;
-    if (record->line > IMPORT_IDS_MAX)
-        return corrupt(gather);
     return import_ids_set(&gather->shared_map, record->line,
                           (uint32_t)profile->shared_lines_count) ||
            import_no_memory(gather);
@@ -202,177 +201,18 @@ bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
     }
 }
 
-void import_sharing_nodes(struct profile *profile, void (*visit)(void *context, uint32_t *node),
-                          void *context)
+uint32_t *import_sharing_node(const struct profile *profile, size_t index)
 {
-    for (size_t i = 0; i < profile->shared_lines_count; i++)
-        visit(context, &profile->shared_lines[i].context);
-    for (size_t i = 0; i < profile->shared_pairs_count; i++) {
-        visit(context, &profile->shared_pairs[i].first);
-        visit(context, &profile->shared_pairs[i].second);
-    }
-}
-
-/* ---- equal rows ------------------------------------------------------------------------------ */
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int compare_names(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
-}
-
-static int compare_lines(const void *left, const void *right)
-{
-    const struct profile_shared_line *a = left, *b = right;
-    int order = compare_numbers(a->object, b->object);
-    order = order ? order : compare_names(a->name, b->name);
-    order = order ? order : compare_numbers(a->context, b->context);
-    order = order ? order : compare_numbers(a->thread, b->thread);
-    order = order ? order : compare_numbers(a->size, b->size);
-    return order ? order : compare_numbers(a->offset, b->offset);
-}
-
-/* A line and where it was. */
-struct moved {
-    struct profile_shared_line line;
-    uint32_t before;
-};
-
-static int compare_moved(const void *left, const void *right)
-{
-    const struct moved *a = left, *b = right;
-    int order = compare_lines(&a->line, &b->line);
-    return order ? order : compare_numbers(a->before, b->before);
-}
-
-/* now[i]: the new number of line i. False: no memory. */
-static bool join_lines(struct profile *profile, uint32_t *now)
-{
-    size_t count = profile->shared_lines_count, kept = 0;
-    struct moved *moved = calloc(count + 1, sizeof *moved);
-    for (size_t i = 0; moved && i < count; i++)
-        moved[i] = (struct moved){profile->shared_lines[i], (uint32_t)i};
-    if (moved && count)
-        qsort(moved, count, sizeof *moved, compare_moved);
-    for (size_t i = 0; moved && i < count; i++) {
-        struct profile_shared_line *last = &profile->shared_lines[kept ? kept - 1 : 0];
-        if (kept && compare_lines(last, &moved[i].line) == 0) {
-            last->true_transfers += moved[i].line.true_transfers;
-            last->false_transfers += moved[i].line.false_transfers;
-        } else {
-            profile->shared_lines[kept++] = moved[i].line;
-        }
-        now[moved[i].before] = (uint32_t)kept - 1;
-    }
-    profile->shared_lines_count = moved ? kept : count;
-    free(moved);
-    return moved != NULL;
-}
-
-static int compare_pairs(const void *left, const void *right)
-{
-    const struct profile_shared_pair *a = left, *b = right;
-    int order = compare_numbers(a->line, b->line);
-    order = order ? order : compare_numbers(a->first, b->first);
-    order = order ? order : compare_numbers(a->second, b->second);
-    order = order ? order : compare_numbers(a->first_kind, b->first_kind);
-    order = order ? order : compare_numbers(a->second_kind, b->second_kind);
-    return order ? order : compare_numbers(a->is_true, b->is_true);
-}
-
-static void join_pairs(struct profile *profile)
-{
-    size_t count = profile->shared_pairs_count, kept = 0;
-    struct profile_shared_pair *rows = profile->shared_pairs;
-    if (count)
-        qsort(rows, count, sizeof *rows, compare_pairs);
-    for (size_t i = 0; i < count; i++) {
-        if (kept && compare_pairs(&rows[kept - 1], &rows[i]) == 0) {
-            rows[kept - 1].transfers += rows[i].transfers;
-            rows[kept - 1].first_mask |= rows[i].first_mask;
-            rows[kept - 1].second_mask |= rows[i].second_mask;
-        } else {
-            rows[kept++] = rows[i];
-        }
-    }
-    profile->shared_pairs_count = kept;
-}
-
-static int compare_users(const void *left, const void *right)
-{
-    const struct profile_shared_user *a = left, *b = right;
-    int order = compare_numbers(a->line, b->line);
-    return order ? order : compare_numbers(a->thread, b->thread);
-}
-
-static void join_users(struct profile *profile)
-{
-    size_t count = profile->shared_users_count, kept = 0;
-    struct profile_shared_user *rows = profile->shared_users;
-    if (count)
-        qsort(rows, count, sizeof *rows, compare_users);
-    for (size_t i = 0; i < count; i++) {
-        if (kept && compare_users(&rows[kept - 1], &rows[i]) == 0) {
-            rows[kept - 1].read_mask |= rows[i].read_mask;
-            rows[kept - 1].write_mask |= rows[i].write_mask;
-            rows[kept - 1].reads += rows[i].reads;
-            rows[kept - 1].writes += rows[i].writes;
-        } else {
-            rows[kept++] = rows[i];
-        }
-    }
-    profile->shared_users_count = kept;
-}
-
-static int compare_moves(const void *left, const void *right)
-{
-    const struct profile_shared_move *a = left, *b = right;
-    int order = compare_numbers(a->from_thread, b->from_thread);
-    return order ? order : compare_numbers(a->to_thread, b->to_thread);
-}
-
-static void join_moves(struct profile *profile)
-{
-    size_t count = profile->shared_moves_count, kept = 0;
-    struct profile_shared_move *rows = profile->shared_moves;
-    if (count)
-        qsort(rows, count, sizeof *rows, compare_moves);
-    for (size_t i = 0; i < count; i++)
-        if (kept && compare_moves(&rows[kept - 1], &rows[i]) == 0)
-            rows[kept - 1].transfers += rows[i].transfers;
-        else
-            rows[kept++] = rows[i];
-    profile->shared_moves_count = kept;
-}
-
-static int compare_runs(const void *left, const void *right)
-{
-    const struct profile_shared_run *a = left, *b = right;
-    return compare_numbers(a->process, b->process);
+    size_t lines = profile->shared_lines_count, ends = 2 * profile->shared_pairs_count;
+    if (index < lines)
+        return &profile->shared_lines[index].context;
+    if (index - lines >= ends)
+        return NULL;
+    struct profile_shared_pair *pair = &profile->shared_pairs[(index - lines) / 2];
+    return (index - lines) % 2 ? &pair->second : &pair->first;
 }
 
 bool import_exact_sharing_finish(struct import_gather *gather)
 {
-    struct profile *profile = gather->profile;
-    uint32_t *now = calloc(profile->shared_lines_count + 1, sizeof *now);
-    if (!now || !join_lines(profile, now)) {
-        free(now);
-        return import_no_memory(gather);
-    }
-    for (size_t i = 0; i < profile->shared_pairs_count; i++)
-        profile->shared_pairs[i].line = now[profile->shared_pairs[i].line];
-    for (size_t i = 0; i < profile->shared_users_count; i++)
-        profile->shared_users[i].line = now[profile->shared_users[i].line];
-    free(now);
-    join_pairs(profile);
-    join_users(profile);
-    join_moves(profile);
-    if (profile->shared_runs_count)
-        qsort(profile->shared_runs, profile->shared_runs_count, sizeof *profile->shared_runs,
-              compare_runs);
-    return true;
+    return profile_settle_shared(gather->profile) == BASE_OK || import_no_memory(gather);
 }

@@ -339,9 +339,8 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
 /* Lines that move between threads (exact_sharing.c). */
 bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
                                 const struct wire_record *record);
-/* Calls `visit` for each node that rows of sharing name, which may change it. */
-void import_sharing_nodes(struct profile *profile, void (*visit)(void *context, uint32_t *node),
-                          void *context);
+/* The nodes that rows of sharing name, one after the other; NULL: there are no more. */
+uint32_t *import_sharing_node(const struct profile *profile, size_t index);
 /* After import_name: equal rows become one, in the order of the profile's keys. */
 bool import_exact_sharing_finish(struct import_gather *gather);
 

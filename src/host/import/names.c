@@ -72,29 +72,6 @@ static void mark(const struct import_gather *gather, bool *used, uint32_t node)
         used[node] = true;
 }
 
-struct marking {
-    const struct namer *namer;
-    bool *used;
-};
-
-static void mark_shared(void *context, uint32_t *node)
-{
-    struct marking *marking = context;
-    mark(marking->namer->gather, marking->used, *node);
-}
-
-static void lead_shared(void *context, uint32_t *node)
-{
-    const struct namer *namer = context;
-    namer->leads[namer->gather->nodes[*node].module] = true;
-}
-
-static void name_shared(void *context, uint32_t *node)
-{
-    const struct import_node *nodes = context;
-    *node = nodes[*node].context;
-}
-
 /* Contexts that only samples without a finding have are kept: their samples were counted. */
 static void mark_used(const struct namer *namer, bool *used)
 {
@@ -114,7 +91,9 @@ static void mark_used(const struct namer *namer, bool *used)
         mark(namer->gather, used, profile->times[i].context);
     for (size_t i = 0; i < namer->gather->places_count; i++)
         mark(namer->gather, used, namer->gather->places[i].node);
-    import_sharing_nodes(namer->profile, mark_shared, &(struct marking){namer, used});
+    const uint32_t *node;
+    for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+        mark(namer->gather, used, *node);
 }
 
 static void mark_leads(const struct namer *namer)
@@ -132,7 +111,9 @@ static void mark_leads(const struct namer *namer)
     }
     for (size_t i = 0; i < namer->gather->places_count; i++)
         namer->leads[nodes[namer->gather->places[i].node].module] = true;
-    import_sharing_nodes(namer->profile, lead_shared, (void *)namer);
+    const uint32_t *node;
+    for (size_t i = 0; (node = import_sharing_node(namer->profile, i)); i++)
+        namer->leads[nodes[*node].module] = true;
 }
 
 static bool make_queries(struct namer *namer)
@@ -290,7 +271,7 @@ static bool settle_roles(struct namer *namer)
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* Findings name nodes until their contexts are known. */
-static void name_contexts(struct profile *profile, struct import_node *nodes)
+static void name_contexts(struct profile *profile, const struct import_node *nodes)
 {
     for (size_t i = 0; i < profile->pairs_count; i++) {
         struct profile_pair *pair = &profile->pairs[i];
@@ -306,7 +287,9 @@ static void name_contexts(struct profile *profile, struct import_node *nodes)
         profile->sampled[i].context = nodes[profile->sampled[i].context].context;
     for (size_t i = 0; i < profile->times_count; i++)
         profile->times[i].context = nodes[profile->times[i].context].context;
-    import_sharing_nodes(profile, name_shared, nodes);
+    uint32_t *node;
+    for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+        *node = nodes[*node].context;
 }
 
 /*

@@ -343,3 +343,16 @@ enum base_status merge_settle(struct profile *profile, const char **disagree)
         profile_order_spans(profile);
     return status;
 }
+
+/* Lines before what refers to them. */
+enum base_status profile_settle_shared(struct profile *profile)
+{
+    static const struct schema_table *const tables[] = {&schema_shared_runs, &schema_shared_lines,
+                                                        &schema_shared_pairs, &schema_shared_users,
+                                                        &schema_shared_moves};
+    const char *disagree;
+    enum base_status status = BASE_OK;
+    for (size_t t = 0; status == BASE_OK && t < BASE_COUNT(tables); t++)
+        status = settle(profile, tables[t], &disagree);
+    return status;
+}

@@ -807,6 +807,12 @@ enum base_status profile_merge_begin(struct profile *profile, const char *file, 
 enum base_status profile_merge(struct profile *into, const char *into_file, struct profile *from,
                                const char *from_file, char *error, size_t error_bytes);
 
+/*
+ * Rows of the lists shared_… that have equal keys become one, as they do in merging: of a recording, whose processes have each
+ * their own. BASE_NO_MEMORY: the profile is good for profile_free only.
+ */
+enum base_status profile_settle_shared(struct profile *profile);
+
 /* What is then degraded if both hold one and the same recording. */
 extern const char *const profile_counted_twice;
 
