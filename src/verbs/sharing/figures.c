@@ -139,10 +139,9 @@ static bool is_locked(const struct sharing_line *line)
     return locked > line->row->true_transfers / 2;
 }
 
-static void fill_line(struct sharing_report *report, struct sharing_line *line,
+static void fill_line(const struct sharing_report *report, struct sharing_line *line,
                       const struct profile_shared_line *row)
 {
-    double least = (double)report->totals.instructions * SHARING_LEAST_PART;
     line->row = row;
     line->transfers = row->true_transfers + row->false_transfers;
     line->share = report->transfers > 0 ? line->transfers / report->transfers : 0;
@@ -151,7 +150,6 @@ static void fill_line(struct sharing_report *report, struct sharing_line *line,
                                                                            : SHARING_MIXED;
     join_pairs(report->places, line);
     line->locked = line->class != SHARING_FALSE && is_locked(line);
-    line->weak = line->transfers * SHARING_TRANSFER_INSTRUCTIONS < least;
 }
 
 static void fill_lines(struct sharing_report *report)
@@ -311,17 +309,11 @@ void sharing_report_free(void *made)
     free(report);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
-}
+/* ---- names ----------------------------------------------------------------------------------- */
 
-void sharing_object(const struct profile *profile, const struct profile_shared_line *row,
-                    char name[NAME_BYTES])
+void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES])
 {
-    (void)profile;
-    const char *file = base_name(row->name);
+    const char *file = row->name ? name_base(row->name) : NULL;
     switch (row->object) {
     case PROFILE_OBJECT_GLOBAL:
         snprintf(name, NAME_BYTES, "%s", row->name ? row->name : "?");
@@ -343,4 +335,17 @@ void sharing_object(const struct profile *profile, const struct profile_shared_l
         break;
     default: snprintf(name, NAME_BYTES, "memory"); break;
     }
+}
+
+/* Lines of "BYTE NAME", or "- NAME". */
+bool sharing_next_part(const char *parts, const char **at, struct sharing_part *part)
+{
+    const char *begin = *at ? *at : parts;
+    const char *end = begin ? strchr(begin, '\n') : NULL, *blank = end ? strchr(begin, ' ') : NULL;
+    if (!blank || blank > end)
+        return false;
+    *part = (struct sharing_part){*begin == '-' ? -1 : atoi(begin), blank + 1,
+                                  (size_t)(end - blank - 1)};
+    *at = end + 1;
+    return true;
 }

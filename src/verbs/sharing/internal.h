@@ -72,8 +72,16 @@ struct sharing_report *sharing_report_make(const struct places *places);
 void sharing_report_free(void *report);
 
 /* "counters", "heap block of 64 bytes", ... */
-void sharing_object(const struct profile *profile, const struct profile_shared_line *row,
-                    char name[NAME_BYTES]);
+void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES]);
+
+/* What lies on a line besides, or in parts of it. */
+struct sharing_part {
+    int byte;         /* where it begins on the line; -1: not known */
+    const char *name; /* `length` bytes */
+    size_t length;
+};
+/* The next part of `parts`, of a row, from *at on, NULL at first; false: there is none. */
+bool sharing_next_part(const char *parts, const char **at, struct sharing_part *part);
 
 struct advice sharing_advice(const struct sharing_line *line);
 

@@ -50,21 +50,17 @@ static void users_member(struct json *json, const struct sharing_line *line)
     json_close(json, '}');
 }
 
-/* Lines of "BYTE NAME"; the byte of what only lies on the line, too, is -. */
 static void parts_member(struct json *json, const char *parts)
 {
+    struct sharing_part part;
     json_begin(json, "parts", '[');
-    for (const char *at = parts; at && *at;) {
-        const char *end = strchr(at, '\n'), *blank = strchr(at, ' ');
-        if (!end || !blank || blank > end)
-            break;
-        char *name = strndup(blank + 1, (size_t)(end - blank - 1));
+    for (const char *at = NULL; sharing_next_part(parts, &at, &part);) {
+        char *name = strndup(part.name, part.length);
         json_begin_item(json);
-        json_signed(json, "byte", *at == '-' ? -1 : atoi(at));
+        json_signed(json, "byte", part.byte);
         json_text(json, "name", name);
         json_close(json, '}');
         free(name);
-        at = end + 1;
     }
     json_close(json, ']');
 }
@@ -104,7 +100,7 @@ static void line_object(struct json *json, const struct sharing_report *report,
 {
     const struct profile_shared_line *row = line->row;
     char object[NAME_BYTES];
-    sharing_object(report->profile, row, object);
+    sharing_object(row, object);
     json_begin_item(json);
     json_text(json, "object", object);
     json_text(json, "object_kind", sharing_object_names[row->object]);
@@ -118,11 +114,8 @@ static void line_object(struct json *json, const struct sharing_report *report,
     json_flag(json, "weak", line->weak);
     json_flag(json, "locked", line->locked);
     json_count(json, "threads", line->users_count);
-    json_key(json, "thread");
-    if (row->object == PROFILE_OBJECT_STACK || row->object == PROFILE_OBJECT_THREAD)
-        json_number(json, row->thread, 10);
-    else
-        json_raw(json, "null");
+    bool own = row->object == PROFILE_OBJECT_STACK || row->object == PROFILE_OBJECT_THREAD;
+    json_signed(json, "thread", own ? (int64_t)row->thread : -1);
     if (row->context)
         json_context(json, "allocated", report->profile, row->context);
     users_member(json, line);

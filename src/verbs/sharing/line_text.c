@@ -82,25 +82,20 @@ static void print_picture(struct printer *printer, const struct sharing_line *li
 /* The objects that begin on the line, where there are several. */
 static void print_parts(struct printer *printer, const struct profile_shared_line *row)
 {
-    char line[TEXT_BYTES] = "on this line: ", name[NAME_BYTES];
+    char line[TEXT_BYTES] = "on this line: ", text[NAME_BYTES], name[NAME_BYTES];
+    struct sharing_part part = {0};
     unsigned count = 0;
-    for (const char *at = row->parts; at && *at; count++) {
-        const char *end = strchr(at, '\n'), *blank = strchr(at, ' ');
-        if (!end || !blank || blank > end)
-            return;
-        char part[NAME_BYTES];
-        snprintf(part, sizeof part, "%.*s", (int)(end - blank - 1), blank + 1);
-        name_clean(part, name, sizeof name);
-        if (count < PARTS_SHOWN && *at == '-')
+    for (const char *at = NULL; sharing_next_part(row->parts, &at, &part); count++) {
+        snprintf(text, sizeof text, "%.*s", (int)part.length, part.name);
+        name_clean(text, name, sizeof name);
+        if (count < PARTS_SHOWN && part.byte < 0)
             print_add(line, sizeof line, "%s%s", count ? ", " : "and ", name);
         else if (count < PARTS_SHOWN)
-            print_add(line, sizeof line, "%s%s (byte %.*s)", count ? ", " : "", name,
-                      (int)(blank - at), at);
-        at = end + 1;
+            print_add(line, sizeof line, "%s%s (byte %d)", count ? ", " : "", name, part.byte);
     }
     if (count > PARTS_SHOWN)
         print_add(line, sizeof line, " and %u more", count - PARTS_SHOWN);
-    if (count < 2 && !(row->parts && row->parts[0] == '-'))
+    if (count < 2 && part.byte >= 0)
         return;
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, line);
@@ -160,7 +155,7 @@ static void print_head(struct printer *printer, const struct sharing_report *rep
     static const char *const classes[] = {"false sharing", "true sharing", "mixed: true and false"};
     char text[TEXT_BYTES], object[NAME_BYTES], clean[NAME_BYTES], share[32], transfers[32];
     int64_t offset = (int64_t)line->row->offset;
-    sharing_object(report->profile, line->row, object);
+    sharing_object(line->row, object);
     name_clean(object, clean, sizeof clean);
     snprintf(text, sizeof text, "%s", clean);
     bool placed =
