@@ -5,6 +5,7 @@
  * all accesses, and in each direction half of these.
  *
  *   ww        both write, bytes apart: false; TURNS transfers
+ *   names     the same, in two variables: false
  *   wr        one writes, the other reads other bytes: false; TURNS
  *   true      both write the same word: true; TURNS
  *   reads     both read: none
@@ -52,6 +53,20 @@ static struct {
 } flag __attribute__((aligned(64)));
 static pthread_barrier_t barrier, start;
 
+/* Next to each other, whatever compilers think of it. */
+extern volatile uint64_t left, right;
+__asm__(".pushsection .data\n"
+        ".balign 64\n"
+        ".globl left, right\n"
+        ".type left, @object\n"
+        ".size left, 8\n"
+        "left: .quad 0\n"
+        ".type right, @object\n"
+        ".size right, 8\n"
+        "right: .quad 0\n"
+        ".balign 64\n"
+        ".popsection\n");
+
 /* All begin together: what one does before the others are there is no sharing. */
 static void begin(void)
 {
@@ -84,6 +99,13 @@ static void *ww(void *number)
 {
     begin();
     write_to(&shared.words[(uintptr_t)number], TURNS);
+    return NULL;
+}
+
+static void *names(void *number)
+{
+    begin();
+    write_to(number ? &right : &left, TURNS);
     return NULL;
 }
 
@@ -293,7 +315,7 @@ static const struct {
     {"heap", 2, in_block, NULL}, {"small", 0, NULL, small},    {"atomic", 2, add, NULL},
     {"lock", 2, locks, NULL},    {"stack", 0, NULL, stack},    {"sixteen", 16, sixteenth, NULL},
     {"joined", 0, NULL, joined}, {"spun", 2, spun, NULL},      {"alone", 0, NULL, NULL},
-    {"later", 0, NULL, later},
+    {"later", 0, NULL, later},   {"names", 2, names, NULL},
 };
 
 int main(int count, char **arguments)
