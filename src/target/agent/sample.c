@@ -552,7 +552,48 @@ static void tick(struct agent_thread *self, const struct base_registers *registe
         look_ahead(self, registers);
 }
 
+/* ---- who touched a watched byte ----------------------------------------------------------- */
+
+static bool is_certain(enum isa_blame_result result)
+{
+    return result == ISA_BLAME_EXACT || result == ISA_BLAME_KERNEL || result == ISA_BLAME_RETURN;
+}
+
+/* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
+static enum isa_blame_result find_culprit(struct agent_thread *self, const struct os_watch *watch,
+                                          uint64_t watched, const struct base_registers *registers,
+                                          struct isa_blame *blame)
+{
+    static const uint8_t places[] = {0, 4, 2, 6, 1, 3, 5, 7};
+    const struct base_memory *memory = &self->memory.base;
+    struct isa_blame other;
+    struct isa_around around;
+    modules_function(registers->ip, &around.start, &around.end);
+    around.boundary = memory_boundary(&self->memory, around.start, registers->ip);
+    enum isa_blame_result result = isa_find_trapping(registers, watched, &around, memory, blame);
+    for (unsigned i = 0; i < sizeof places && watch->type == OS_WATCH_WORD; i++) {
+        if (is_certain(result))
+            break;
+        uint64_t place = watch->address + places[i];
+        if (place == watched ||
+            isa_find_trapping(registers, place, &around, memory, &other) != ISA_BLAME_EXACT)
+            continue;
+        *blame = other;
+        result = ISA_BLAME_EXACT;
+    }
+    return result;
+}
+
 /* ---- the scout's traps ------------------------------------------------------------------- */
+
+/* Has the repeated instruction that ip is at touched the byte, and not the one before it? */
+static bool is_under_way(struct agent_thread *self, const struct base_registers *registers)
+{
+    struct isa_blame blame;
+    return find_culprit(self, &self->scout.os, self->attempt.watched, registers, &blame) ==
+               ISA_BLAME_EXACT &&
+           blame.address == registers->ip;
+}
 
 /* Did the foreseen instruction just execute? ip is after it. */
 static bool confirms(struct agent_thread *self, const struct base_registers *registers)
@@ -571,7 +612,9 @@ static bool confirms(struct agent_thread *self, const struct base_registers *reg
     case ISA_JUMP:
         return base_read(&self->memory.base, attempt->hit.address, &word, 8) &&
                word == registers->ip;
-    default: return registers->ip == after || (insn->repeated && registers->ip == insn->address);
+    default:
+        return registers->ip == after ||
+               (insn->repeated && registers->ip == insn->address && is_under_way(self, registers));
     }
 }
 
@@ -757,36 +800,6 @@ static void resolve(struct agent_thread *self, unsigned index,
     sample_log_finding(self, &finding, node,
                        (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
                            (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0));
-}
-
-static bool is_certain(enum isa_blame_result result)
-{
-    return result == ISA_BLAME_EXACT || result == ISA_BLAME_KERNEL || result == ISA_BLAME_RETURN;
-}
-
-/* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
-static enum isa_blame_result find_culprit(struct agent_thread *self, const struct os_watch *watch,
-                                          uint64_t watched, const struct base_registers *registers,
-                                          struct isa_blame *blame)
-{
-    static const uint8_t places[] = {0, 4, 2, 6, 1, 3, 5, 7};
-    const struct base_memory *memory = &self->memory.base;
-    struct isa_blame other;
-    struct isa_around around;
-    modules_function(registers->ip, &around.start, &around.end);
-    around.boundary = memory_boundary(&self->memory, around.start, registers->ip);
-    enum isa_blame_result result = isa_find_trapping(registers, watched, &around, memory, blame);
-    for (unsigned i = 0; i < sizeof places && watch->type == OS_WATCH_WORD; i++) {
-        if (is_certain(result))
-            break;
-        uint64_t place = watch->address + places[i];
-        if (place == watched ||
-            isa_find_trapping(registers, place, &around, memory, &other) != ISA_BLAME_EXACT)
-            continue;
-        *blame = other;
-        result = ISA_BLAME_EXACT;
-    }
-    return result;
 }
 
 /* Was it the agent itself, outside of its handlers, in a wrapper of some function? Back from a function that it had
