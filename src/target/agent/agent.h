@@ -169,7 +169,7 @@ struct agent_ahead {
     uint8_t open;      /* bit k: kind k asks, and is not decided */
     uint8_t decidable; /* bit k: what kind k compares is known */
     float weight, density;
-    uint32_t node; /* its context, once that was needed */
+    uint32_t node; /* its context */
     uint64_t watched;
     struct forecast_outcome hit;
     uint8_t before[DETECT_MAX_BYTES],

@@ -92,13 +92,10 @@ static void log_verdict(struct agent_thread *self, const struct detect_sample *s
     sample_log_finding(self, finding, touch_node, 0);
 }
 
-/* The sample's context, then the touch's; false: they could not be had. */
-static bool enter(struct agent_thread *self, struct agent_ahead *ahead, const struct touch *touch,
-                  uint32_t *node)
+/* The touch's context, and room for the records; false: they could not be had. */
+static bool enter(struct agent_thread *self, const struct touch *touch, uint32_t *node)
 {
     enum wire_drop drop;
-    if (!ahead->node)
-        return false;
     *node = context_enter_ahead(self, &touch->then, &touch->memory, &touch->found, &drop);
     return *node &&
            wire_reserve(&self->writer, sizeof(struct wire_sample) + sizeof(struct wire_trap));
@@ -116,7 +113,7 @@ static bool decide(struct agent_thread *self, struct agent_ahead *ahead, uint8_t
     memcpy(sample.value, ahead->value, sizeof sample.value);
     memcpy(sample.loaded, ahead->before, sizeof sample.loaded);
     if (!(ahead->decidable >> kind & 1) || !describe(ahead, kind, touch, value, &described) ||
-        !enter(self, ahead, touch, &node) ||
+        !enter(self, touch, &node) ||
         detect_foreseen(&self->detect, &sample, &described, &finding) == DETECT_IGNORED)
         return false;
     log_verdict(self, &sample, ahead->density, &finding, node);
@@ -128,18 +125,17 @@ static void follow_touches(struct agent_thread *self, struct agent_ahead *ahead)
 {
     struct touch touch;
     while (ahead->open && next_touch(self, ahead->watched, watches(ahead->open), &touch)) {
-        uint8_t decided = 0;
+        uint8_t asked = ahead->open;
         bool stores = touch.found.insn.accesses[touch.found.access].direction & ISA_STORE;
         for (uint8_t kind = 0; kind < DETECT_KINDS; kind++) {
-            if (!(ahead->open >> kind & 1) || (kind == DETECT_SILENT && !stores))
+            if (!(asked >> kind & 1) || (kind == DETECT_SILENT && !stores))
                 continue;
             if (kind == DETECT_SILENT && !forecast_pass(&self->forecast))
                 return;
-            decided |= (uint8_t)(decide(self, ahead, kind, &touch) << kind);
+            ahead->open ^= (uint8_t)(decide(self, ahead, kind, &touch) << kind);
         }
-        ahead->open &= (uint8_t)~decided;
         /* A read decides that the store was not dead; the next store still says whether it is silent. */
-        if (decided != 1u << DETECT_DEAD || stores || !forecast_pass(&self->forecast))
+        if ((asked ^ ahead->open) != 1u << DETECT_DEAD || stores || !forecast_pass(&self->forecast))
             return;
     }
 }
