@@ -1257,6 +1257,25 @@ static void odd_reuse_profiles_are_reported(void **state)
     profile_free(profile);
 }
 
+static void what_sharing_lacks_is_printed(void **state)
+{
+    struct report_options options = {.width = 160};
+    struct profile *profile = exact_profile();
+    profile->run.verb = "sharing";
+    for (uint32_t process = 1; process <= 2; process++)
+        *profile_add_shared_runs(profile) = (struct profile_shared_run){.process = process,
+                                                                        .threads = 2,
+                                                                        .exhausted = 1,
+                                                                        .evicted = 600,
+                                                                        .early = process,
+                                                                        .merged = 5};
+    shows(profile, &options, "memory for histories ran short: 1,200. What another");
+    shows(profile, &options, "lines settled before all threads had come as far: 3. Transfers");
+    shows(profile, &options, "transfers, or groups of them, without their places: 10\n");
+    shows(profile, &options, "processes in which memory ran out: 2. Accesses are missing\n");
+    profile_free(profile);
+}
+
 static void lines_fit(struct profile *profile)
 {
     for (unsigned width = 60; width <= 160; width += 20) {
@@ -2703,6 +2722,7 @@ int main(void)
         cmocka_unit_test(near_reuses_come_last),
         cmocka_unit_test(forked_children_have_their_parents_locations),
         cmocka_unit_test(odd_reuse_profiles_are_reported),
+        cmocka_unit_test(what_sharing_lacks_is_printed),
         cmocka_unit_test(reuse_lines_stay_within_the_width),
         cmocka_unit_test(waste_and_reuse_share_a_profile),
         cmocka_unit_test(source_lines_are_quoted_unless_newer),

@@ -625,7 +625,7 @@ struct profile_shared_line {
     uint64_t size;    /* of the object; 0: not known */
     uint64_t offset; /* of the line in the object, two's complement: it may begin inside the line */
     uint64_t address;  /* in one run */
-    const char *parts; /* what else is on the line, lines of "BYTE NAME\n"; NULL: nothing known */
+    const char *parts; /* on the line: "BYTE NAME\n" of each, by BYTE; "-": not known; NULL: none */
     double true_transfers, false_transfers;
 };
 

@@ -256,7 +256,7 @@ static void sum_runs(struct sharing_report *report)
     for (size_t i = 0; i < report->profile->shared_runs_count; i++) {
         const struct profile_shared_run *run = &report->profile->shared_runs[i];
         sum->threads += run->threads;
-        sum->exhausted |= run->exhausted;
+        sum->exhausted += run->exhausted;
         sum->instructions += run->instructions;
         sum->true_transfers += run->true_transfers;
         sum->false_transfers += run->false_transfers;

@@ -61,7 +61,7 @@ struct sharing_report {
     struct profile_shared_pair *rows; /* the memory of all lines' rows */
     struct sharing_pair *pairs;       /* likewise */
     struct profile_shared_user *users;
-    struct profile_shared_run totals; /* of all processes */
+    struct profile_shared_run totals; /* of all processes; exhausted: how many of them */
     double transfers;
     uint32_t threads; /* in the matrix */
     double matrix[SHARING_MATRIX][SHARING_MATRIX];

@@ -138,17 +138,17 @@ static void print_item(struct printer *printer, const char *format, uint64_t cou
 static void print_limits(struct printer *printer, const void *state)
 {
     const struct profile_shared_run *totals = &((const struct sharing_report *)state)->totals;
-    print_item(printer,
-               "memory for the lines' history ran short: %s times a line that one thread had "
-               "used was forgotten, and what another one did there later stands alone",
-               totals->evicted);
     print_item(
         printer,
-        "%s times a line was settled before all threads had come as far: transfers are missing",
-        totals->early);
-    print_item(printer, "%s transfers or groups of them stand without their places",
-               totals->merged);
-    print_item(printer, "memory ran out in %s processes: accesses are missing", totals->exhausted);
+        "lines that one thread had used, forgotten since memory for histories ran short: %s. "
+        "What another thread did there later stands alone",
+        totals->evicted);
+    print_item(printer,
+               "lines settled before all threads had come as far: %s. Transfers are missing",
+               totals->early);
+    print_item(printer, "transfers, or groups of them, without their places: %s", totals->merged);
+    print_item(printer, "processes in which memory ran out: %s. Accesses are missing",
+               totals->exhausted);
 }
 
 /* ---- the slots ------------------------------------------------------------------------------- */
