@@ -573,6 +573,46 @@ static void moved_lines_are_no_change(void **state)
     profile_free(after);
 }
 
+/* One line that two functions write; `turned`: the other one's context came first. */
+static struct profile *sharing_profile(bool turned)
+{
+    struct profile *profile = new_profile(0, 0, "f");
+    uint32_t ends[2];
+    profile->run.verb = "sharing";
+    profile->pairs_count = profile->kinds_count = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned which = i ^ turned;
+        ends[which] =
+            add_place(profile, 1, which ? "right" : "left", "/home/u/src/a.c", 40 + which);
+    }
+    *profile_add_shared_runs(profile) =
+        (struct profile_shared_run){.threads = 2, .instructions = 1000, .false_transfers = 2000};
+    *profile_add_shared_lines(profile) = (struct profile_shared_line){
+        .object = PROFILE_OBJECT_GLOBAL, .name = "x", .size = 64, .false_transfers = 2000};
+    for (unsigned i = 0; i < 2; i++)
+        *profile_add_shared_pairs(profile) = (struct profile_shared_pair){.first = ends[i],
+                                                                          .second = ends[!i],
+                                                                          .first_kind = 2,
+                                                                          .second_kind = 2,
+                                                                          .transfers = 1000};
+    return profile;
+}
+
+static void order_of_contexts_is_no_change(void **state)
+{
+    struct profile *before = sharing_profile(false), *after = sharing_profile(true);
+    size_t bytes;
+    json_t *json = diff_of(before, after, &bytes);
+    assert_int_equal(changes_of(json), 0);
+    json_decref(json);
+    after->shared_pairs[0].transfers = 2000;
+    json = diff_of(before, after, &bytes);
+    assert_int_equal(changes_of(json), 1);
+    json_decref(json);
+    profile_free(before);
+    profile_free(after);
+}
+
 static void empty_profiles(void **state)
 {
     struct profile *profile = new_profile(0, 0, NULL);
@@ -856,6 +896,7 @@ int main(void)
         cmocka_unit_test(suppressions_are_read_and_used),
         cmocka_unit_test(suppressions_need_reasons),
         cmocka_unit_test(moved_lines_are_no_change),
+        cmocka_unit_test(order_of_contexts_is_no_change),
         cmocka_unit_test(empty_profiles),
         cmocka_unit_test(what_cannot_be_compared),
         cmocka_unit_test(hostile_names_in_checks),

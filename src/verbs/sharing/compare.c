@@ -73,7 +73,7 @@ static bool begin(const struct diff_side *side, struct diff_part *part)
     for (size_t i = 0; i < state->report->lines_count; i++) {
         const struct sharing_line *line = &state->report->lines[i];
         for (size_t j = 0; j < line->pairs_count; j++)
-            state->pairs[state->count++] = line->pairs[j];
+            state->pairs[state->count++] = sharing_ordered(&side->places, &line->pairs[j]);
     }
     join(state);
     part->state = state;

@@ -68,7 +68,38 @@ static struct sharing_pair turned(const struct sharing_pair *pair)
     return turned;
 }
 
-/* The smaller place first: the two directions are one pair, and so are reads and writes in one place. */
+static int compare_texts(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static int compare_frames(const struct profile_frame *a, const struct profile_frame *b)
+{
+    int order = compare_texts(a->file, b->file);
+    if (!order)
+        order = (a->line > b->line) - (a->line < b->line);
+    if (!order)
+        order = compare_texts(a->function, b->function);
+    return order ? order : (a->address > b->address) - (a->address < b->address);
+}
+
+static int compare_readings(const struct places *places, uint32_t a, uint32_t b)
+{
+    const struct profile_frame *frames = places->profile->frames;
+    const struct place *items = places->items;
+    int order = 0;
+    for (; a && b && a != b && !order; a = items[a].parent, b = items[b].parent)
+        order = compare_frames(&frames[items[a].class], &frames[items[b].class]);
+    return order ? order : (a > b) - (a < b);
+}
+
+struct sharing_pair sharing_ordered(const struct places *places, const struct sharing_pair *pair)
+{
+    return compare_readings(places, pair->first_place, pair->second_place) <= 0 ? *pair
+                                                                                : turned(pair);
+}
+
+/* The two directions are one pair, and so are reads and writes in one place. */
 static struct sharing_pair ordered(const struct places *places,
                                    const struct profile_shared_pair *row)
 {
@@ -82,7 +113,7 @@ static struct sharing_pair ordered(const struct places *places,
                                 .first_mask = row->first_mask,
                                 .second_mask = row->second_mask,
                                 .transfers = row->transfers};
-    return pair.first_place <= pair.second_place ? pair : turned(&pair);
+    return sharing_ordered(places, &pair);
 }
 
 static bool same_pair(const struct sharing_pair *a, const struct sharing_pair *b)
@@ -170,11 +201,6 @@ static void fill_lines(struct sharing_report *report)
 }
 
 /* ---- lines of one object ------------------------------------------------------------------------- */
-
-static int compare_texts(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
-}
 
 /* Else all that is known of lines is the file or the mapping that they are in. */
 static bool is_one_object(const struct profile_shared_line *row)

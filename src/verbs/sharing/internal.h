@@ -83,6 +83,9 @@ struct sharing_part {
 /* The next part of `parts`, of a row, from *at on, NULL at first; false: there is none. */
 bool sharing_next_part(const char *parts, const char **at, struct sharing_part *part);
 
+/* With the places in an order that is that of all profiles: by what they read like, not by their numbers. */
+struct sharing_pair sharing_ordered(const struct places *places, const struct sharing_pair *pair);
+
 struct advice sharing_advice(const struct sharing_line *line);
 
 /* One finding, with its picture. False: no memory. */
