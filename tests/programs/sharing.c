@@ -5,6 +5,7 @@
  * all accesses, and in each direction half of these.
  *
  *   ww        both write, bytes apart: false; TURNS transfers
+ *   forked    the same in a process and its child, threads of each alike: twice as many
  *   names     the same, in two variables: false
  *   wr        one writes, the other reads other bytes: false; TURNS
  *   true      both write the same word: true; TURNS
@@ -30,6 +31,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { TURNS = 60000, THREADS = 16, PHASES = 40 };
 
@@ -100,6 +103,17 @@ static void *ww(void *number)
     begin();
     write_to(&shared.words[(uintptr_t)number], TURNS);
     return NULL;
+}
+
+static void forked(void)
+{
+    run(2, ww);
+    pid_t child = fork();
+    if (child == 0) {
+        run(2, ww);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
 }
 
 static void *names(void *number)
@@ -315,7 +329,7 @@ static const struct {
     {"heap", 2, in_block, NULL}, {"small", 0, NULL, small},    {"atomic", 2, add, NULL},
     {"lock", 2, locks, NULL},    {"stack", 0, NULL, stack},    {"sixteen", 16, sixteenth, NULL},
     {"joined", 0, NULL, joined}, {"spun", 2, spun, NULL},      {"alone", 0, NULL, NULL},
-    {"later", 0, NULL, later},   {"names", 2, names, NULL},
+    {"later", 0, NULL, later},   {"names", 2, names, NULL},    {"forked", 0, NULL, forked},
 };
 
 int main(int count, char **arguments)

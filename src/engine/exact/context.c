@@ -639,6 +639,12 @@ void exact_thread_ends(ThreadId tid)
     }
 }
 
+/* The child has the one that forked. */
+void exact_threads_forked(void)
+{
+    threads_count = 1;
+}
+
 /* ---- what was met ---------------------------------------------------------------------------- */
 
 void exact_contexts_init(void)

@@ -129,6 +129,7 @@ ULong exact_ids(ThreadId tid, const struct exact_block *block);
 void exact_run_thread(ThreadId tid, ULong blocks); /* start_client_code */
 void exact_thread_begins(ThreadId tid);
 void exact_thread_ends(ThreadId tid);
+void exact_threads_forked(void);
 void exact_before_signal(ThreadId tid, Int signal, Bool alternate);
 void exact_after_signal(ThreadId tid, Int signal);
 

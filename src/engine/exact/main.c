@@ -157,6 +157,7 @@ static void forked(ThreadId tid)
     (void)tid;
     if (blind)
         return;
+    exact_threads_forked();
     exact_trace_forked();
     if (exact_transfer)
         exact_sharing_forked();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory for shadow and distance, in the upper part of the address space, so that records lie at a fixed
+ * Memory for what the engine keeps of the program's memory, in the upper part of the address space, so that records lie at a fixed
  * distance from what they describe and Valgrind's own tables do not know of terabytes.
  * MAP_NORESERVE: nothing is committed before it is touched.
  *
  * Valgrind puts the program's memory below 128 GiB, but where the program asks for an address it gets that one, and
  * Go, mimalloc and V8 ask for some between 768 GiB and 64 TiB. So the program's part is the lowest 8 TiB. What lies above is
- * called taken, as memory of the program that nobody can use: then a mere hint leads elsewhere, and only a program that
+ * entered as in use, as memory of the program without access: then a mere hint leads elsewhere, and only a program that
  * insists on its address (MAP_FIXED) has memory that is not followed.
  */
 #include "exact/exact.h"

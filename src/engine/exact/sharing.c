@@ -326,12 +326,14 @@ void exact_sharing_reset(void)
         threads[i].jumped = threads[i].clock.now;
 }
 
-/* The child has one thread. Its history is its parent's: counts are reset with all others. */
+/* The child has one thread, its first. Its history is its parent's: counts are reset with all others. */
 void exact_sharing_forked(void)
 {
     for (UInt i = 0; i < VG_N_THREADS; i++)
         if (&threads[i] != running)
             threads[i].alive = False;
+    running->number = 0;
+    threads_count = 1;
     exact_threaded = 0;
 }
 
