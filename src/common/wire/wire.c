@@ -173,6 +173,7 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_SHARED_PAIR] = sizeof(struct wire_shared_pair),
     [WIRE_SHARED_USER] = sizeof(struct wire_shared_user),
     [WIRE_SHARED_BETWEEN] = sizeof(struct wire_shared_between),
+    [WIRE_LOCATED] = sizeof(struct wire_located),
 };
 
 static bool strings_end(const struct wire_record *record)

@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 9,
+    WIRE_VERSION = 10,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -284,6 +284,7 @@ enum wire_type {
     WIRE_SHARED_PAIR,
     WIRE_SHARED_USER,
     WIRE_SHARED_BETWEEN,
+    WIRE_LOCATED /* live: what a location lies in */,
     WIRE_TYPES
 };
 
@@ -416,6 +417,25 @@ enum wire_reuse_flags {
     WIRE_REUSE_LIKELY = 32,        /* ISA_BLAME_LIKELY */
     WIRE_REUSE_STORE_FIRST = 64,   /* the use was a store */
     WIRE_REUSE_STORE_SECOND = 128, /* the reuse stored, and did not load */
+};
+
+/* What the location lies in that the trap or reuse is about which comes before it, in the same chunk: as it was when the sample was
+   taken. */
+struct wire_located {
+    struct wire_record record;
+    uint32_t kind;   /* enum wire_object; UNKNOWN: also blocks of the heap that were not recorded */
+    uint32_t module; /* GLOBAL, THREAD: as in nodes; 0: none */
+    uint32_t process; /* HEAP, MAPPED: image of the thread that allocated it */
+    uint32_t thread;  /* of that one; STACK, THREAD: whose. 0: not known */
+    uint32_t
+        node; /* HEAP, MAPPED: the caller of the allocating function, in that thread's tree; 0: not known */
+    uint32_t own;  /* STACK, THREAD: 1: of the thread that took the sample */
+    uint64_t size; /* HEAP, MAPPED */
+    int64_t
+        offset; /* HEAP, MAPPED: in the block; GLOBAL: ELF virtual address; THREAD: in the module's thread-local segment,
+                         without a module from the control block; STACK: from its upper end, negative */
+    float chance; /* that a block of that size was recorded, (0, 1] */
+    uint32_t reserved;
 };
 
 struct wire_what_if { /* exact: a simulated cache */

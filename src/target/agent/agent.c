@@ -435,6 +435,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     else
         choose_source();
     modules_scan();
+    objects_start();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
     calls_open_gate();

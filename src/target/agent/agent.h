@@ -133,6 +133,65 @@ struct agent_mapping {
    read. */
 bool memory_mapping(uint64_t address, struct agent_mapping *mapping);
 
+/* ---- what lies at an address (objects.c, heap.c, allocate.c) ---------------------------- */
+
+struct agent_thread;
+
+/* Unknown members are 0. */
+struct agent_object {
+    uint32_t kind; /* enum wire_object: UNKNOWN, GLOBAL, HEAP, STACK, THREAD or MAPPED */
+    uint32_t
+        module; /* GLOBAL, THREAD: id of records; THREAD without one: what the C library keeps there */
+    uint32_t
+        thread; /* STACK, THREAD: whose; HEAP, MAPPED: who allocated it, node is a node of its. As in records,
+                        0: it has none yet */
+    uint32_t
+        node; /* HEAP, MAPPED: calling context of the allocation, innermost the caller of malloc */
+    uint32_t
+        process; /* HEAP, MAPPED: image that `thread` is of: a forked child has its parent's blocks */
+    uint64_t size; /* HEAP, MAPPED: bytes asked for */
+    int64_t
+        offset; /* HEAP, MAPPED: in the block. GLOBAL: ELF virtual address. THREAD: in the module's thread-local
+                        segment, without a module from the control block. STACK: from the upper end, negative */
+    float
+        chance; /* HEAP, MAPPED: probability that a block of that size was recorded, (0, 1]; else 1 */
+};
+
+/*
+ * What lies there now. False, and kind UNKNOWN: nothing known; a block that was not recorded is not known. This and the two that
+ * follow may be called from handlers and by any thread; they take no lock, allocate nothing and make no system call but clock_gettime.
+ */
+bool agent_object_of(uint64_t address, struct agent_object *object);
+
+/*
+ * Changes when what lies at the address is freed, so that another object may come to lie there: an equal number before and
+ * after means the same object. It may change without that (other addresses share the number). For addresses of the heap
+ * that is so only between agent_generation_watch and GENERATION_WATCHED_NS later, which is why publishers call that one.
+ */
+uint32_t agent_generation(uint64_t address);
+/* The same number; frees are watched from now on for objects that hold the address. */
+uint32_t agent_generation_watch(uint64_t address);
+#define GENERATION_WATCHED_NS UINT64_C(60000000)
+
+/* Normal context, at the start, after modules_scan: where modules have their thread-local variables. */
+void objects_start(void);
+/* The calling thread begins or ends: its stack and its thread-local storage. stack_bytes: 0: the usual ones. Signals blocked. */
+void objects_thread_begin(struct agent_thread *self, uint64_t stack_bytes);
+void objects_thread_end(void);
+/* Its number in records is known now. */
+void objects_thread_numbered(const struct agent_thread *self);
+/* Logs what the location lies in that the trap or reuse just logged is about; room must have been reserved with that. */
+void objects_log(struct agent_thread *self, const struct agent_object *object);
+/* The same, as it is now. */
+void objects_log_at(struct agent_thread *self, uint64_t address);
+/* In the child of fork: of all threads only this one is there. */
+void objects_after_fork(void);
+
+/* At the start, in the main thread. */
+void allocate_start(void);
+/* Is that one of the agent's thread-local variables there? */
+bool allocate_owns(uint64_t address);
+
 /* ---- threads (threads.c) ----------------------------------------------------------- */
 
 enum agent_scout { AGENT_SCOUT_IDLE, AGENT_SCOUT_HOP, AGENT_SCOUT_PENDING };
@@ -211,7 +270,8 @@ struct agent_thread {
     struct agent_thread *next_free;
     void *(*routine)(void *); /* the program's thread function, from pthread_create to its start */
     void *argument;
-    bool trap_blocked; /* inherited by it: what the program believes */
+    bool trap_blocked;    /* inherited by it: what the program believes */
+    uint64_t stack_bytes; /* that it asked for; 0: the usual ones */
     uint32_t tid, process;
     bool own_altstack;
     bool ending;              /* what is still watched will not be any more */
@@ -230,9 +290,11 @@ struct agent_thread {
     uint64_t last_virtual_ns; /* thread_virtual_ns of the one before */
     struct agent_question question;
     struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched */
-    struct wire_thread_slot *slot;                    /* claimed at the first tick */
-    bool identified;                                  /* the log has its THREAD record */
-    struct wire_counters *counters;                   /* the slot's; meaningless without one */
+    struct agent_object
+        objects[DETECT_MAX_REGISTERS]; /* what is watched, as it was when that began */
+    struct wire_thread_slot *slot;     /* claimed at the first tick */
+    bool identified;                   /* the log has its THREAD record */
+    struct wire_counters *counters;    /* the slot's; meaningless without one */
     struct wire_writer writer;
     struct base_random random;
     struct detect detect;
@@ -461,6 +523,8 @@ uint32_t context_enter_ahead(struct agent_thread *self, const struct base_regist
 /* Node of the calling context of a function that was entered with these registers, ip being its return address. */
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop);
+/* The log has the module of that id in records. False: no room in it. */
+bool context_log_module(struct agent_thread *self, uint32_t module);
 /* Logs where a period of the thread's CPU time has ended. flags: enum wire_tick_flags. */
 void context_log_tick(struct agent_thread *self, const struct base_registers *registers,
                       uint64_t period_ns, uint32_t flags);
@@ -567,6 +631,27 @@ void *wrap_next(void **cache, const char *name);
         static void *cache_;                                                                       \
         (__typeof__(&(name)))wrap_next(&cache_, #name);                                            \
     })
+
+/* State of this very function: enough for the walk, which leaves out the agent's own frames. */
+static inline __attribute__((always_inline)) void wrap_capture(struct base_registers *registers)
+{
+    *registers = (struct base_registers){0};
+    uint64_t *general = registers->general;
+    __asm__ volatile("lea 0f(%%rip), %%rax\n"
+                     "0: mov %%rax, %0\n"
+                     "mov %%rsp, %1\n"
+                     "mov %%rbp, %2\n"
+                     "mov %%rbx, %3\n"
+                     "mov %%r12, %4\n"
+                     "mov %%r13, %5\n"
+                     "mov %%r14, %6\n"
+                     "mov %%r15, %7\n"
+                     : "=m"(registers->ip), "=m"(general[BASE_RSP]), "=m"(general[BASE_RBP]),
+                       "=m"(general[BASE_RBX]), "=m"(general[BASE_R12]), "=m"(general[BASE_R13]),
+                       "=m"(general[BASE_R14]), "=m"(general[BASE_R15])
+                     :
+                     : "rax");
+}
 
 /* ---- calls that headroom has threads execute (calls.c) ----------------------------------- */
 

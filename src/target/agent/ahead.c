@@ -90,6 +90,7 @@ static void log_verdict(struct agent_thread *self, const struct detect_sample *s
     sample_record(self, sample, density, 2, 0);
     self->counters->stored++;
     sample_log_finding(self, finding, touch_node, 0);
+    objects_log_at(self, sample->watched);
 }
 
 /* The touch's context, and room for the records; false: they could not be had. */
@@ -98,7 +99,8 @@ static bool enter(struct agent_thread *self, const struct touch *touch, uint32_t
     enum wire_drop drop;
     *node = context_enter_ahead(self, &touch->then, &touch->memory, &touch->found, &drop);
     return *node &&
-           wire_reserve(&self->writer, sizeof(struct wire_sample) + sizeof(struct wire_trap));
+           wire_reserve(&self->writer, sizeof(struct wire_sample) + sizeof(struct wire_trap) +
+                                           sizeof(struct wire_located));
 }
 
 static bool decide(struct agent_thread *self, struct agent_ahead *ahead, uint8_t kind,

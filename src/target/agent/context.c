@@ -76,6 +76,7 @@ static bool claim_slot(struct agent_thread *self)
                                         .thread = self->slot->thread,
                                         .pid = agent.pid};
     self->identified = false;
+    objects_thread_numbered(self);
     return true;
 }
 
@@ -113,6 +114,12 @@ static bool log_module(struct agent_thread *self, struct agent_module *module)
         return false;
     atomic_store_explicit(&module->logged, agent.process, memory_order_relaxed);
     return true;
+}
+
+bool context_log_module(struct agent_thread *self, uint32_t module)
+{
+    struct agent_module *found = modules_get(module - 1);
+    return found && log_module(self, found);
 }
 
 static uint32_t enter(struct agent_thread *self, uint32_t parent, uint64_t address, uint32_t flags,

@@ -18,27 +18,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* State of this very function: enough for the walk, which leaves out the agent's own frames. */
-static inline __attribute__((always_inline)) void capture(struct base_registers *registers)
-{
-    *registers = (struct base_registers){0};
-    uint64_t *general = registers->general;
-    __asm__ volatile("lea 0f(%%rip), %%rax\n"
-                     "0: mov %%rax, %0\n"
-                     "mov %%rsp, %1\n"
-                     "mov %%rbp, %2\n"
-                     "mov %%rbx, %3\n"
-                     "mov %%r12, %4\n"
-                     "mov %%r13, %5\n"
-                     "mov %%r14, %6\n"
-                     "mov %%r15, %7\n"
-                     : "=m"(registers->ip), "=m"(general[BASE_RSP]), "=m"(general[BASE_RBP]),
-                       "=m"(general[BASE_RBX]), "=m"(general[BASE_R12]), "=m"(general[BASE_R13]),
-                       "=m"(general[BASE_R14]), "=m"(general[BASE_R15])
-                     :
-                     : "rax");
-}
-
 static __attribute__((noinline)) void touched(struct agent_thread *self, const void *buffer,
                                               size_t bytes, int32_t number, void *function)
 {
@@ -48,7 +27,7 @@ static __attribute__((noinline)) void touched(struct agent_thread *self, const v
         return;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
     int error = errno; /* asks libc on our own behalf: no sample may fall into that */
-    capture(&registers);
+    wrap_capture(&registers);
     sample_kernel_touch(self, (uint64_t)buffer, bytes, number, (uint64_t)function, &registers);
     errno = error;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);

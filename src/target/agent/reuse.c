@@ -115,11 +115,15 @@ static bool log_foreseen(struct agent_thread *self, const struct detect_sample *
                                 .entry = 1,
                                 .chance = 1,
                                 .bytes = sample->bytes};
-    if (!wire_reserve(&self->writer, sizeof(struct wire_sample) + sizeof record))
+    if (!wire_reserve(&self->writer,
+                      sizeof(struct wire_sample) + sizeof record + sizeof(struct wire_located)))
         return false;
     sample_log(self, sample, 2);
     self->question.foreseen++;
-    return log_reuse(self, &self->use, &record);
+    bool logged = log_reuse(self, &self->use, &record);
+    if (logged)
+        objects_log_at(self, sample->watched);
+    return logged;
 }
 
 /* Is the location touched again so soon that it can be seen from here? */
@@ -177,7 +181,8 @@ void reuse_resolve(struct agent_thread *self, unsigned index,
     enum wire_drop drop;
     uint32_t node = context_enter_touch(self, registers, blame, result, &drop);
     self->counters->ambiguous_traps += result == ISA_BLAME_AMBIGUOUS;
-    if (!node || !wire_reserve(&self->writer, sizeof(struct wire_reuse))) {
+    if (!node ||
+        !wire_reserve(&self->writer, sizeof(struct wire_reuse) + sizeof(struct wire_located))) {
         detect_abandon(&self->detect, index);
         return;
     }
@@ -193,7 +198,8 @@ void reuse_resolve(struct agent_thread *self, unsigned index,
                                 .chance = finding.chance,
                                 .waited = finding.waited,
                                 .bytes = finding.bytes};
-    log_reuse(self, &use, &record);
+    if (log_reuse(self, &use, &record))
+        objects_log(self, &self->objects[index]);
 }
 
 /* Replaced, given up, or the thread ends: how long it was not reused counts, too. */

@@ -120,6 +120,7 @@ static bool adopt_scout(void *machine, unsigned index, const struct detect_sampl
         return false;
     self->watches[index] = self->scout;
     self->uses[index] = self->use;
+    agent_object_of(sample->watched, &self->objects[index]);
     self->scout.os.page = NULL;
     if (sample->kind == DETECT_REUSE && reuse_has_companions())
         reuse_arm_companions(self, sample->watched);
@@ -171,7 +172,8 @@ void sample_publish(struct agent_thread *self)
 static bool is_thread_variable(uint64_t address)
 {
     return address - (uint64_t)&agent_self < sizeof agent_self ||
-           address - (uint64_t)&agent_trap_blocked < sizeof agent_trap_blocked;
+           address - (uint64_t)&agent_trap_blocked < sizeof agent_trap_blocked ||
+           allocate_owns(address);
 }
 
 /*
@@ -789,7 +791,8 @@ static void resolve(struct agent_thread *self, unsigned index,
     bool said_nothing = sample->kind == DETECT_LOAD && !(touch.direction & DETECT_LOADS);
     enum wire_drop drop = WIRE_DROP_UNWIND;
     uint32_t node = said_nothing ? 0 : context_enter_touch(self, registers, blame, result, &drop);
-    if (!said_nothing && (!node || !wire_reserve(&self->writer, sizeof(struct wire_trap)))) {
+    if (!said_nothing && (!node || !wire_reserve(&self->writer, sizeof(struct wire_trap) +
+                                                                    sizeof(struct wire_located)))) {
         detect_abandon(&self->detect, index);
         return;
     }
@@ -800,6 +803,7 @@ static void resolve(struct agent_thread *self, unsigned index,
     sample_log_finding(self, &finding, node,
                        (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
                            (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0));
+    objects_log(self, &self->objects[index]);
 }
 
 /* Was it the agent itself, outside of its handlers, in a wrapper of some function? Back from a function that it had

@@ -55,6 +55,7 @@ static struct agent_thread *take_state(void)
     state->stack_base = state->stack;
     state->stack_top = state->stack + sizeof state->stack;
     state->tid = 0; /* until it begins */
+    state->stack_bytes = 0;
     return state;
 }
 
@@ -194,6 +195,7 @@ void thread_begin(struct agent_thread *prepared)
     if (self) {
         init_state(self);
         take_altstack(self);
+        objects_thread_begin(self, self->stack_bytes);
         agent_self = self;
         if (!self->small_altstack)
             start_ticks(self);
@@ -235,6 +237,7 @@ void thread_end(void)
     sample_disarm(self);
     sample_stop(self);
     drop_altstack(self);
+    objects_thread_end();
     end_slot(self);
     agent_self = NULL;
     give_state(self);
@@ -286,6 +289,7 @@ void thread_after_fork(void)
     struct agent_thread *self = agent_self;
     /* Other threads' states stay behind as memory that nobody touches. */
     atomic_store(&pool_lock, false);
+    objects_after_fork();
     if (!self)
         return;
     uint64_t mask = block_signals(~UINT64_C(0));

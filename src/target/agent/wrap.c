@@ -65,6 +65,8 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     state->routine = routine;
     state->argument = argument;
     state->trap_blocked = agent_trap_blocked;
+    if (attributes)
+        pthread_attr_getstacksize(attributes, &state->stack_bytes);
     int error = WRAP_REAL(pthread_create)(thread, attributes, run_thread, state);
     if (error)
         thread_discard(state);
