@@ -173,6 +173,15 @@ static inline void sound_profile_fill(struct profile *profile)
         (struct profile_shared_pair){0, first, first, 2, 3, 0, 0xff, 0xff00, 90};
     *profile_add_shared_users(profile) = (struct profile_shared_user){0, 1, 0xff, 0xff00, 7, 8};
     *profile_add_shared_moves(profile) = (struct profile_shared_move){1, 2, 90};
+    *profile_add_shared_fields(profile) =
+        (struct profile_shared_field){.line = 0,
+                                      .byte = 8,
+                                      .bytes = 4,
+                                      .flags = PROFILE_FIELD_GUESSED,
+                                      .path = profile_keep(profile, "counters[1].hits"),
+                                      .type = profile_keep(profile, "int"),
+                                      .element = profile_keep(profile, "struct counter"),
+                                      .element_bytes = 16};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

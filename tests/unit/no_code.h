@@ -7,7 +7,7 @@
 #ifndef HEADROOM_TESTS_NO_CODE_H
 #define HEADROOM_TESTS_NO_CODE_H
 
-#include "binary/binary.h"
+#include "binary/fields.h"
 
 void binary_close(struct binary *binary)
 {
@@ -66,5 +66,26 @@ const char *binary_symbol(struct binary *binary, uint64_t vaddr)
 {
     return NULL;
 }
+
+#ifndef HAS_DATA
+enum base_status binary_variable(struct binary *binary, uint64_t vaddr, uint64_t code,
+                                 struct binary_object *object)
+{
+    return BASE_NOT_FOUND;
+}
+
+enum base_status binary_allocated(struct binary *binary, uint64_t returns, uint64_t bytes,
+                                  struct binary_object *object, bool *hands_on)
+{
+    *hands_on = false;
+    return BASE_NOT_FOUND;
+}
+
+size_t binary_fields(struct binary *binary, const struct binary_object *object, uint64_t from,
+                     uint64_t to, struct binary_field *fields, size_t capacity)
+{
+    return 0;
+}
+#endif
 
 #endif

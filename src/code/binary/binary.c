@@ -9,17 +9,9 @@
  * not read; split DWARF (.dwo) is found by libdw at the recorded path only,
  * its packages (.dwp) not at all.
  */
-#include "binary/binary.h"
-
 #include "binary/debugfile.h"
-#include "binary/image.h"
-#include "binary/inflated.h"
-#include "binary/names.h"
-#include "binary/pclntab.h"
+#include "binary/internal.h"
 #include "binary/ranges.h"
-#include "binary/relocations.h"
-#include "binary/symbols.h"
-#include "binary/units.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -31,25 +23,6 @@
 #include <unistd.h>
 
 enum { GREATEST_INLINING = 64 };
-
-struct binary {
-    struct image main, debug, common;
-    struct inflated inflated, inflated_common;
-    char *debug_path;
-    Dwarf *dwarf, *common_dwarf;
-    enum binary_detail detail;
-    struct symbols symbols;
-    struct units units;
-    bool units_listed;
-    struct names names;
-    const char *base; /* the file's name, without directories; in `path` */
-    char *path;
-    struct util_strings made; /* names of functions that have none */
-    struct intervals ranges;  /* by call frame information */
-    struct pclntab go;        /* of Go's runtime; no bytes: none */
-    struct relocations relocations;
-    bool ranges_loaded, relocations_loaded;
-};
 
 /* ---- opening --------------------------------------------------------------------------- */
 
@@ -110,11 +83,14 @@ static enum base_status load_symbols(struct binary *binary, bool *symbols, bool 
     enum base_status status = BASE_OK;
     *symbols = *exports = false;
     if (binary->debug.elf)
-        status = symbols_load(binary->debug.elf, SHT_SYMTAB, &binary->symbols, symbols);
+        status = symbols_load(binary->debug.elf, SHT_SYMTAB, SYMBOLS_FUNCTIONS, &binary->symbols,
+                              symbols);
     if (status == BASE_OK)
-        status = symbols_load(binary->main.elf, SHT_SYMTAB, &binary->symbols, symbols);
+        status = symbols_load(binary->main.elf, SHT_SYMTAB, SYMBOLS_FUNCTIONS, &binary->symbols,
+                              symbols);
     if (status == BASE_OK)
-        status = symbols_load(binary->main.elf, SHT_DYNSYM, &binary->symbols, exports);
+        status = symbols_load(binary->main.elf, SHT_DYNSYM, SYMBOLS_FUNCTIONS, &binary->symbols,
+                              exports);
     return status == BASE_OK ? symbols_sort(&binary->symbols) : status;
 }
 
@@ -169,6 +145,7 @@ void binary_close(struct binary *binary)
     names_free(&binary->names);
     intervals_free(&binary->ranges);
     relocations_free(&binary->relocations);
+    data_free(&binary->data);
     if (binary->dwarf)
         dwarf_end(binary->dwarf);
     if (binary->common_dwarf)
@@ -447,7 +424,7 @@ static size_t frames_of_unit(struct binary *binary, struct unit *unit, uint64_t 
     return outermost->function || outermost->file || count ? count + 1 : 0;
 }
 
-static struct unit *unit_of(struct binary *binary, uint64_t vaddr)
+struct unit *binary_unit(struct binary *binary, uint64_t vaddr)
 {
     if (binary->dwarf && !binary->units_listed) {
         binary->units_listed = true;
@@ -495,7 +472,7 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
 {
     if (!capacity)
         return 0;
-    struct unit *unit = unit_of(binary, vaddr);
+    struct unit *unit = binary_unit(binary, vaddr);
     size_t count = unit ? frames_of_unit(binary, unit, vaddr, frames, capacity) : 0;
     if (count)
         return count;
@@ -522,7 +499,7 @@ static uint64_t address_of_row(Dwarf_Lines *rows, size_t index)
 size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t *addresses,
                    size_t capacity)
 {
-    struct unit *unit = unit_of(binary, start);
+    struct unit *unit = binary_unit(binary, start);
     Dwarf_Lines *rows;
     size_t total, count = 0;
     if (!unit || dwarf_getsrclines(&unit->die, &rows, &total) != 0)

@@ -66,11 +66,12 @@ static enum base_status load_symbols(struct code *code)
     struct symbols symbols = {0};
     bool found = false;
     bool ignored;
-    enum base_status status = symbols_load(code->main.elf, SHT_SYMTAB, &symbols, &found);
+    enum base_status status =
+        symbols_load(code->main.elf, SHT_SYMTAB, SYMBOLS_FUNCTIONS, &symbols, &found);
     if (status == BASE_OK && !found && code->debug.elf)
-        status = symbols_load(code->debug.elf, SHT_SYMTAB, &symbols, &found);
+        status = symbols_load(code->debug.elf, SHT_SYMTAB, SYMBOLS_FUNCTIONS, &symbols, &found);
     if (status == BASE_OK)
-        status = symbols_load(code->main.elf, SHT_DYNSYM, &symbols, &ignored);
+        status = symbols_load(code->main.elf, SHT_DYNSYM, SYMBOLS_FUNCTIONS, &symbols, &ignored);
     if (status == BASE_OK)
         status = copy_symbols(code, &symbols);
     symbols_free(&symbols);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Function symbols. A symbol names an address only if its recorded size covers
+ * Symbols of functions and data. A symbol names an address only if its recorded size covers
  * it; one without a size (assembly) reaches to the next symbol or the end of its
  * section. Nearest-symbol guessing would name code of stripped programs after
  * whatever happens to be exported before it.
@@ -39,14 +39,34 @@ static bool is_function(Elf *elf, const GElf_Sym *symbol, uint64_t *section_end)
            symbol->st_value < *section_end;
 }
 
+/* Of data only symbols with a size: what lies behind another is not known to be that. */
+static bool is_data(Elf *elf, const GElf_Sym *symbol, unsigned type, uint64_t *section_end)
+{
+    GElf_Shdr section;
+    if (GELF_ST_TYPE(symbol->st_info) != type || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_shndx >= SHN_LORESERVE || !symbol->st_size ||
+        !gelf_getshdr(elf_getscn(elf, symbol->st_shndx), &section) ||
+        !(section.sh_flags & SHF_ALLOC) || section.sh_flags & SHF_EXECINSTR)
+        return false;
+    return !__builtin_add_overflow(symbol->st_value, symbol->st_size, section_end);
+}
+
+static bool is_of_kind(Elf *elf, const GElf_Sym *symbol, enum symbols_kind kind,
+                       uint64_t *section_end)
+{
+    if (kind == SYMBOLS_FUNCTIONS)
+        return is_function(elf, symbol, section_end);
+    return is_data(elf, symbol, kind == SYMBOLS_DATA ? STT_OBJECT : STT_TLS, section_end);
+}
+
 static enum base_status load_section(Elf *elf, Elf_Scn *section, size_t strings,
-                                     struct symbols *symbols, bool *found)
+                                     enum symbols_kind kind, struct symbols *symbols, bool *found)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     GElf_Sym symbol;
     for (int i = 1; data && gelf_getsym(data, i, &symbol); i++) {
         struct symbol item;
-        if (!is_function(elf, &symbol, &item.section_end))
+        if (!is_of_kind(elf, &symbol, kind, &item.section_end))
             continue;
         item.name = elf_strptr(elf, strings, symbol.st_name);
         item.start = symbol.st_value;
@@ -62,12 +82,13 @@ static enum base_status load_section(Elf *elf, Elf_Scn *section, size_t strings,
     return BASE_OK;
 }
 
-enum base_status symbols_load(Elf *elf, uint32_t type, struct symbols *symbols, bool *found)
+enum base_status symbols_load(Elf *elf, uint32_t type, enum symbols_kind kind,
+                              struct symbols *symbols, bool *found)
 {
     GElf_Shdr header;
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section))
         if (gelf_getshdr(section, &header) && header.sh_type == type)
-            return load_section(elf, section, header.sh_link, symbols, found);
+            return load_section(elf, section, header.sh_link, kind, symbols, found);
     return BASE_OK;
 }
 

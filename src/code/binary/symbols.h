@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Private to the room: function symbols of ELF symbol tables. */
+/* Private to the room: symbols of ELF symbol tables. */
 #ifndef HEADROOM_BINARY_SYMBOLS_H
 #define HEADROOM_BINARY_SYMBOLS_H
 
@@ -20,8 +20,12 @@ struct symbols {
     struct intervals ranges;
 };
 
-/* Adds the functions of the table of this type (SHT_SYMTAB, SHT_DYNSYM); *found: there are any. */
-enum base_status symbols_load(Elf *elf, uint32_t type, struct symbols *symbols, bool *found);
+/* Values of thread-local ones are offsets in the thread-local segment. */
+enum symbols_kind { SYMBOLS_FUNCTIONS, SYMBOLS_DATA, SYMBOLS_THREAD };
+
+/* Adds those of a kind of the table of this type (SHT_SYMTAB, SHT_DYNSYM); *found: there are any. */
+enum base_status symbols_load(Elf *elf, uint32_t type, enum symbols_kind kind,
+                              struct symbols *symbols, bool *found);
 
 /* After the last load. */
 enum base_status symbols_sort(struct symbols *symbols);

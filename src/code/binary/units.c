@@ -13,6 +13,7 @@
 
 #include "binary/image.h"
 #include "binary/split.h"
+#include "binary/types.h"
 #include "util/util.h"
 
 #include <dwarf.h>
@@ -94,15 +95,6 @@ void units_free(struct units *units)
 
 /* ---- functions of a unit --------------------------------------------------------------- */
 
-static bool next_sibling(Dwarf_Die *die)
-{
-    Dwarf_Die next;
-    if (dwarf_siblingof(die, &next) != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(die))
-        return false;
-    *die = next;
-    return true;
-}
-
 static bool add_function(struct unit *unit, Dwarf_Die *die)
 {
     bool any = false;
@@ -146,7 +138,7 @@ static bool read_functions(struct unit *unit, const Dwarf_Die *parent, bool nest
         if (may_contain_functions(unit, tag, nested) &&
             !read_functions(unit, &die, nested, depth + 1))
             return false;
-    } while (next_sibling(&die));
+    } while (types_next_sibling(&die));
     return true;
 }
 
@@ -194,7 +186,7 @@ bool unit_function(struct unit *unit, uint64_t vaddr, Dwarf_Die *function)
 
 /* ---- inlined functions ------------------------------------------------------------------ */
 
-static bool child_with_code(const Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *child)
+bool unit_scope_within(const Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *child)
 {
     if (dwarf_child((Dwarf_Die *)parent, child) != 0)
         return false;
@@ -204,7 +196,7 @@ static bool child_with_code(const Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *
              tag == DW_TAG_try_block || tag == DW_TAG_catch_block) &&
             dwarf_haspc(child, vaddr) > 0)
             return true;
-    } while (next_sibling(child));
+    } while (types_next_sibling(child));
     return false;
 }
 
@@ -213,8 +205,8 @@ size_t unit_inlined(const Dwarf_Die *function, uint64_t vaddr, Dwarf_Die *inline
     Dwarf_Die parent = *function;
     Dwarf_Die child;
     size_t count = 0;
-    for (int depth = 0;
-         depth < 4 * GREATEST_DEPTH && count < capacity && child_with_code(&parent, vaddr, &child);
+    for (int depth = 0; depth < 4 * GREATEST_DEPTH && count < capacity &&
+                        unit_scope_within(&parent, vaddr, &child);
          depth++) {
         if (dwarf_tag(&child) == DW_TAG_inlined_subroutine)
             inlined[count++] = child;

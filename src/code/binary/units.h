@@ -43,4 +43,7 @@ bool unit_unoptimized(struct unit *unit);
    deeper ones are then missing). */
 size_t unit_inlined(const Dwarf_Die *function, uint64_t vaddr, Dwarf_Die *inlined, size_t capacity);
 
+/* The block or inlined function of an entry in which the address is, one level down. False: in none. */
+bool unit_scope_within(const Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *child);
+
 #endif

@@ -574,6 +574,9 @@ struct wire_shared_line {
     uint32_t line, kind; /* ids are per process, from 1; kind: enum wire_object */
     uint32_t node;       /* heap: where it was allocated, a leaf; else 0 */
     uint32_t thread;     /* stack, thread-local: whose, from 0 */
+    uint32_t module;     /* global: the file's module id; else 0 */
+    uint32_t reserved;   /* 0 */
+    uint64_t vaddr;      /* global: ELF virtual address of the line in it */
     uint64_t address;    /* of the line */
     int64_t offset;      /* of the line in the object; negative: the object begins in it */
     uint64_t size;       /* of the object; 0: not known */

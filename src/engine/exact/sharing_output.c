@@ -114,6 +114,28 @@ static void put_users(UInt number, const struct transfer_line *line)
     }
 }
 
+/* The file of the data at an address, or NULL. */
+static const DebugInfo *file_of_data(Addr address)
+{
+    const HChar *name = NULL;
+    VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
+    if (kind != Vg_SectData && kind != Vg_SectBSS)
+        return NULL;
+    for (const DebugInfo *info = NULL; (info = VG_(next_DebugInfo)(info));)
+        if (VG_(strcmp)(VG_(DebugInfo_get_filename)(info), name) == 0)
+            return info;
+    return NULL;
+}
+
+/* The module of a line with data of a file: that of the file's code, which another segment maps. */
+static UInt module_of_data(Addr line)
+{
+    const DebugInfo *info = file_of_data(line);
+    if (!info)
+        info = file_of_data(line + TRANSFER_LINE_BYTES - 1);
+    return info ? exact_module_of(VG_(DebugInfo_get_text_avma)(info)) : 0;
+}
+
 static void put_line(UInt number, const struct transfer_line *line)
 {
     static HChar name[NAME_MAX], parts[PARTS_MAX];
@@ -128,6 +150,7 @@ static void put_line(UInt number, const struct transfer_line *line)
     UInt node = object->kind == WIRE_OBJECT_HEAP
                     ? writer->function_node(object->context, object->function)
                     : 0;
+    UInt module = object->kind == WIRE_OBJECT_GLOBAL ? module_of_data(line->address) : 0;
     SizeT name_bytes = VG_(strlen)(name) + 1, parts_bytes = VG_(strlen)(parts) + 1;
     struct wire_shared_line *made =
         writer->record(WIRE_SHARED_LINE, sizeof *made + name_bytes + parts_bytes);
@@ -135,6 +158,9 @@ static void put_line(UInt number, const struct transfer_line *line)
     made->kind = object->kind;
     made->node = node;
     made->thread = object->thread;
+    made->module = module;
+    made->reserved = 0;
+    made->vaddr = module ? line->address - exact_module_number(module)->bias : 0;
     made->address = line->address;
     made->offset = line->object.offset;
     made->size = object->size;

@@ -86,7 +86,8 @@ static bool keep_name(struct import_gather *gather, const struct wire_shared_lin
     return good;
 }
 
-static bool visit_line(struct import_gather *gather, const struct wire_shared_line *record)
+static bool visit_line(struct import_gather *gather, uint32_t process,
+                       const struct wire_shared_line *record)
 {
     struct profile *profile = gather->profile;
     const char *parts = second_text(record);
@@ -105,10 +106,15 @@ static bool visit_line(struct import_gather *gather, const struct wire_shared_li
     if (!keep_name(gather, record, &row) ||
         (parts[0] && !(row.parts = profile_keep(profile, parts))))
         return import_no_memory(gather);
+    if (!UTIL_GROW_ZEROED(gather->shared_data, gather->shared_data_capacity,
+                          profile->shared_lines_count))
+        return import_no_memory(gather);
     struct profile_shared_line *added = profile_add_shared_lines(profile);
     if (!added)
         return import_no_memory(gather);
     *added = row;
+    gather->shared_data[profile->shared_lines_count - 1] =
+        (struct import_datum){import_module_of(gather, process, record->module), record->vaddr};
     return import_ids_set(&gather->shared_map, record->line,
                           (uint32_t)profile->shared_lines_count) ||
            import_no_memory(gather);
@@ -194,7 +200,8 @@ bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
     switch (record->type) {
     case WIRE_SHARED_TOTALS:
         return visit_totals(gather, process, (const struct wire_shared_totals *)record);
-    case WIRE_SHARED_LINE: return visit_line(gather, (const struct wire_shared_line *)record);
+    case WIRE_SHARED_LINE:
+        return visit_line(gather, process, (const struct wire_shared_line *)record);
     case WIRE_SHARED_PAIR: return visit_pair(gather, (const struct wire_shared_pair *)record);
     case WIRE_SHARED_USER: return visit_user(gather, (const struct wire_shared_user *)record);
     default: return visit_move(gather, (const struct wire_shared_between *)record);

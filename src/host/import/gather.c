@@ -108,4 +108,5 @@ void import_gather_free(struct import_gather *gather)
     free(gather->distances);
     import_ids_free(&gather->node_map);
     import_ids_free(&gather->shared_map);
+    free(gather->shared_data);
 }

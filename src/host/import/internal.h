@@ -182,6 +182,12 @@ struct import_distances {
     double weights[PROFILE_DISTANCES][DISTANCE_BINS];
 };
 
+/* Where a variable's line is in the file. */
+struct import_datum {
+    uint32_t module; /* id in profile->modules; 0: in none */
+    uint64_t vaddr;  /* of the line's first byte */
+};
+
 struct import_gather {
     struct profile *profile; /* modules, processes, threads, pairs, sampled; pairs and sampled name
                                 nodes until import_name replaces them by contexts */
@@ -223,6 +229,8 @@ struct import_gather {
     const struct import_frame *current_frame;
     struct import_ids shared_map; /* the current process's lines to profile->shared_lines, + 1 */
     uint32_t shared_process;
+    struct import_datum *shared_data; /* beside profile->shared_lines */
+    size_t shared_data_capacity;
     uint32_t current_thread; /* index of its thread */
     uint64_t corrupt;
     bool out_of_memory;
@@ -343,6 +351,23 @@ bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
 uint32_t *import_sharing_node(const struct profile *profile, size_t index);
 /* After import_name: equal rows become one, in the order of the profile's keys. */
 bool import_exact_sharing_finish(struct import_gather *gather);
+
+/* ---- types of data (fields.c) ------------------------------------------------------------------ */
+
+/* After the last record, while findings name nodes. NULL: no memory. */
+struct import_types *import_types_begin(struct import_gather *gather,
+                                        const struct binary_options *symbols);
+void import_types_end(struct import_types *types); /* NULL does nothing */
+/* The file of a module of the profile, for binary/fields.h; NULL: it cannot be read. Valid up to the next call of this
+   or of the following; what was asked of it likewise. */
+struct binary *import_types_file(struct import_types *types, uint32_t module);
+/* What a block of the heap probably holds that was allocated there: node: the allocating function's, or its caller's.
+   *binary: the file that knows. False: not known, the outputs are then without meaning. */
+bool import_types_allocated(struct import_types *types, uint32_t node, uint64_t bytes,
+                            struct binary **binary, struct binary_object *object);
+
+/* Between naming and contexts: the rows of `shared_fields`. False: no memory. */
+bool import_shared_fields(struct import_gather *gather, const struct binary_options *symbols);
 
 /* Puts the images in the order of time and finds the parents that the tool could not know. */
 bool import_exact_images(struct import_gather *gather);

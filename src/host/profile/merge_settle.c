@@ -347,9 +347,9 @@ enum base_status merge_settle(struct profile *profile, const char **disagree)
 /* Lines before what refers to them. */
 enum base_status profile_settle_shared(struct profile *profile)
 {
-    static const struct schema_table *const tables[] = {&schema_shared_runs, &schema_shared_lines,
-                                                        &schema_shared_pairs, &schema_shared_users,
-                                                        &schema_shared_moves};
+    static const struct schema_table *const tables[] = {
+        &schema_shared_runs,  &schema_shared_lines, &schema_shared_pairs,
+        &schema_shared_users, &schema_shared_moves, &schema_shared_fields};
     const char *disagree;
     enum base_status status = BASE_OK;
     for (size_t t = 0; status == BASE_OK && t < BASE_COUNT(tables); t++)

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 11, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 12, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -639,6 +639,27 @@ struct profile_shared_pair {
     double transfers;
 };
 
+/* Of what a line's fields are known by (flags). */
+enum profile_field_flags {
+    PROFILE_FIELD_GUESSED = 1,  /* the object's type is a guess, from where it was allocated */
+    PROFILE_FIELD_OVERLAPS = 2, /* of a union: others lie on the same bytes */
+    PROFILE_FIELD_FLAGS = 4,
+};
+
+/* A field, or a part of one, that is on a line. Since version 12. */
+struct profile_shared_field {
+    uint32_t line;        /* index in shared_lines */
+    uint32_t byte, bytes; /* of the line: the first, how many */
+    uint32_t bit,
+        bits;       /* of a bit field: its first bit in the field's first byte, how many; else 0 */
+    uint32_t flags; /* enum profile_field_flags */
+    const char *path;    /* "counters[1].hits" */
+    const char *type;    /* NULL: not known */
+    const char *owner;   /* the innermost type of which it is a member, NULL: none */
+    const char *element; /* type of the elements of the innermost array in the path, NULL: none */
+    uint64_t element_bytes; /* their size, 0: none */
+};
+
 /* What a thread did to a line. */
 struct profile_shared_user {
     uint32_t line, thread; /* threads from 0, in the order of creation */
@@ -707,7 +728,8 @@ struct profile_shared_move {
     X(shared_lines, shared_line)                                                                   \
     X(shared_pairs, shared_pair)                                                                   \
     X(shared_users, shared_user)                                                                   \
-    X(shared_moves, shared_move)
+    X(shared_moves, shared_move)                                                                   \
+    X(shared_fields, shared_field)
 
 struct profile {
     struct profile_run run;

@@ -622,6 +622,22 @@ static const struct schema_column shared_moves_columns[] = {
 };
 TABLE(shared_moves, shared_move, "shared_move", 10);
 
+static const struct schema_column shared_fields_columns[] = {
+    {POSITION("position")},
+    {MEMBER(shared_field, line), ID(shared_lines), KEY},
+    {MEMBER(shared_field, byte), BELOW(64), KEY},
+    {MEMBER(shared_field, bytes), BELOW(65), KEY},
+    {MEMBER(shared_field, bit), BELOW(8), KEY},
+    {MEMBER(shared_field, bits), BELOW(65), KEY},
+    {MEMBER(shared_field, flags), BELOW(PROFILE_FIELD_FLAGS), KEY},
+    {MEMBER(shared_field, path), NAME, KEY},
+    {MEMBER(shared_field, type), NAME_OR_NULL, KEY},
+    {MEMBER(shared_field, owner), NAME_OR_NULL, KEY},
+    {MEMBER(shared_field, element), NAME_OR_NULL, KEY},
+    {MEMBER(shared_field, element_bytes), COUNT, KEY},
+};
+TABLE(shared_fields, shared_field, "shared_field", 12);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},
