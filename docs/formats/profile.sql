@@ -1,4 +1,4 @@
--- The schema of profiles, format version 11, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 12, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -596,3 +596,18 @@ CREATE TABLE shared_move(from_thread INTEGER NOT NULL, to_thread INTEGER NOT NUL
 --   from_thread           0 to 63                     key
 --   to_thread             0 to 63                     key
 --   transfers             0 to 1e+30                  sum
+
+-- Since version 12. Merging: rows with equal keys become one.
+CREATE TABLE shared_field(position INTEGER PRIMARY KEY, line INTEGER NOT NULL, byte INTEGER NOT NULL, bytes INTEGER NOT NULL, bit INTEGER NOT NULL, bits INTEGER NOT NULL, flags INTEGER NOT NULL, path INTEGER NOT NULL, type INTEGER, owner INTEGER, element INTEGER, element_bytes INTEGER NOT NULL);
+--   position              index of the row
+--   line                  shared_line                 key
+--   byte                  0 to 63                     key
+--   bytes                 0 to 64                     key
+--   bit                   0 to 7                      key
+--   bits                  0 to 64                     key
+--   flags                 0 to 3                      key
+--   path                  name                        key
+--   type                  name, or NULL               key
+--   owner                 name, or NULL               key
+--   element               name, or NULL               key
+--   element_bytes         0 to 2^50                   key

@@ -8,7 +8,7 @@
 #ifndef HEADROOM_IMPORT_INTERNAL_H
 #define HEADROOM_IMPORT_INTERNAL_H
 
-#include "binary/binary.h"
+#include "binary/fields.h"
 #include "distance/distance.h"
 #include "estimate/estimate.h"
 #include "import/import.h"
