@@ -38,6 +38,7 @@ enum {
     LATER_BYTES = 1 << 16, /* until it is asked again whether there is anything to record */
     EARLY_BYTES = 8192,
     EARLY_ALIGNMENT = 16,
+    UNKNOWN_BYTES = 4096, /* of a block that is freed: too many are harmless */
 };
 static const uint64_t interval_most = UINT64_C(1) << 50, never = UINT64_C(1) << 62;
 
@@ -116,11 +117,17 @@ static void *early_copy(const void *block, size_t bytes)
     __atomic_store_n(&next.member, (__typeof__(next.member))dlsym(RTLD_NEXT, name),                \
                      __ATOMIC_RELAXED)
 
+/* An allocator without malloc_usable_size must not have that of the C library, which reads what stands in front of blocks. */
+static bool of_one_file(void *a, void *b)
+{
+    Dl_info of_a, of_b;
+    return a && b && dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
+}
+
 static void look_up(void)
 {
     int error = errno;
     looking_up = true;
-    LOOK_UP(usable_size, "malloc_usable_size");
     LOOK_UP(free, "free");
     LOOK_UP(calloc, "calloc");
     LOOK_UP(realloc, "realloc");
@@ -128,6 +135,9 @@ static void look_up(void)
     LOOK_UP(aligned_alloc, "aligned_alloc");
     LOOK_UP(posix_memalign, "posix_memalign");
     LOOK_UP(malloc, "malloc");
+    void *usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
+    if (of_one_file((void *)next.free, usable_size))
+        __atomic_store_n(&next.usable_size, (size_t(*)(void *))usable_size, __ATOMIC_RELAXED);
     looking_up = false;
     errno = error;
 }
@@ -319,8 +329,8 @@ static __attribute__((noinline)) void released(void *block)
         removed = heap_remove(start);
         os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
     }
-    if (!removed && heap_pages[start / 4096 % HEAP_PAGES] && next.usable_size)
-        heap_freed(start, next.usable_size(block));
+    if (!removed && heap_pages[start / 4096 % HEAP_PAGES])
+        heap_freed(start, next.usable_size ? next.usable_size(block) : UNKNOWN_BYTES);
 }
 
 /* ---- wrappers --------------------------------------------------------------------------------------------- */

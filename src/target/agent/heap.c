@@ -35,6 +35,9 @@ enum {
     GRANULE = 16,       /* what malloc aligns to */
     PAGES_WATCHED = 16, /* before the address's: blocks that begin farther away are large */
     PAGE = 4096,
+    YIELDS = 64,
+    SLEEPS = 1000,
+    SLEEP_NS = 50 * 1000,
 };
 
 struct slot {
@@ -52,7 +55,7 @@ static uint32_t in_level[LEVELS];
 static _Atomic uint64_t levels; /* bit: blocks are there */
 static _Atomic uint32_t mappings_used,
     unlinked; /* unlinked: odd while a block is being taken out of chains */
-static _Atomic bool lock;
+static _Atomic bool lock, given_up;
 static struct base_random victims = {.state = 1};
 
 uint8_t heap_filter[HEAP_FILTER], heap_pages[HEAP_PAGES];
@@ -60,10 +63,21 @@ static _Atomic uint32_t generations[GENERATIONS];
 
 /* ---- the lock ----------------------------------------------------------------------------------- */
 
-static void take(void)
+/* Who holds it may have a lower real-time priority, and then runs only while we sleep; or may be the child of a vfork that was
+   killed, and then nobody will ever give it back. False: nothing is recorded or found any more. */
+static bool take(void)
 {
-    while (atomic_exchange_explicit(&lock, true, memory_order_acquire))
-        os_syscall(__NR_sched_yield);
+    for (int i = 0; !atomic_load_explicit(&given_up, memory_order_relaxed); i++) {
+        if (!atomic_exchange_explicit(&lock, true, memory_order_acquire))
+            return true;
+        if (i >= YIELDS + SLEEPS)
+            atomic_store_explicit(&given_up, true, memory_order_relaxed);
+        else if (i >= YIELDS)
+            os_syscall(__NR_nanosleep, &(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+        else
+            os_syscall(__NR_sched_yield);
+    }
+    return false;
 }
 
 static void give(void)
@@ -327,7 +341,8 @@ static bool find_mapping(uint64_t address, struct heap_block *block)
 
 void heap_add(const struct heap_block *block)
 {
-    take();
+    if (!take())
+        return;
     if (block->mapped)
         add_mapping(block);
     else
@@ -337,7 +352,8 @@ void heap_add(const struct heap_block *block)
 
 bool heap_remove(uint64_t start)
 {
-    take();
+    if (!take())
+        return false;
     uint16_t index = index_of(start);
     if (index)
         remove_slot(index);
@@ -347,7 +363,8 @@ bool heap_remove(uint64_t start)
 
 void heap_unmap(uint64_t start, uint64_t bytes)
 {
-    take();
+    if (!take())
+        return;
     cut_mappings(start, bytes);
     give();
 }
@@ -387,6 +404,8 @@ static bool find_in_chain(uint32_t level, uint64_t part, uint64_t address, struc
 bool heap_find(uint64_t address, struct heap_block *block)
 {
     uint64_t used = atomic_load_explicit(&levels, memory_order_relaxed);
+    if (atomic_load_explicit(&given_up, memory_order_relaxed))
+        return false;
     for (; used; used &= used - 1) {
         uint32_t level = (uint32_t)__builtin_ctzll(used);
         uint64_t part = part_of(address, level);
@@ -402,12 +421,14 @@ void heap_after_fork(void)
 {
     if (!atomic_load(&lock))
         return;
+    atomic_store(&given_up, false);
     memset(slots, 0, sizeof slots);
     memset(mappings, 0, sizeof mappings);
     memset((void *)by_start, 0, sizeof by_start);
     memset((void *)by_level, 0, sizeof by_level);
     memset(in_level, 0, sizeof in_level);
-    memset(heap_filter, 0, sizeof heap_filter);
+    for (int i = 0; i < HEAP_FILTER; i++) /* early blocks stay known */
+        heap_filter[i] = heap_filter[i] == UINT8_MAX ? UINT8_MAX : 0;
     unused_count = slots_used = 0;
     atomic_store(&levels, 0);
     atomic_store(&mappings_used, 0);
