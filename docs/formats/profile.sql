@@ -611,3 +611,24 @@ CREATE TABLE shared_field(position INTEGER PRIMARY KEY, line INTEGER NOT NULL, b
 --   owner                 name, or NULL               key
 --   element               name, or NULL               key
 --   element_bytes         0 to 2^50                   key
+
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE missed(frame INTEGER NOT NULL, bytes INTEGER NOT NULL, accesses REAL NOT NULL, followed INTEGER NOT NULL, missing REAL NOT NULL, in_order REAL NOT NULL, whole REAL NOT NULL, PRIMARY KEY(frame, bytes)) WITHOUT ROWID;
+--   frame                 frame                       key
+--   bytes                 0 to 2^50                   key
+--   accesses              0 to 1e+30                  sum
+--   followed              0 to 2^50                   sum
+--   missing               0 to 1e+30                  sum
+--   in_order              0 to 1e+30                  sum
+--   whole                 0 to 1e+30                  sum
+
+-- Since version 12. Merging: rows with equal keys become one.
+CREATE TABLE transfer(position INTEGER PRIMARY KEY, first INTEGER NOT NULL, second INTEGER NOT NULL, object INTEGER NOT NULL, cause INTEGER NOT NULL, transfers REAL NOT NULL, whole REAL NOT NULL, instructions REAL NOT NULL);
+--   position              index of the row
+--   first                 context                     key
+--   second                context                     key
+--   object                name                        key
+--   cause                 name                        key
+--   transfers             0 to 1e+30                  sum
+--   whole                 0 to 1e+30                  sum
+--   instructions          0 to 1e+30                  sum

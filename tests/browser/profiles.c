@@ -297,6 +297,45 @@ static void remarks(const char *directory)
     end(profile, directory, "remarks");
 }
 
+/* ---- what to fix first ---------------------------------------------------------------------------- */
+
+/* Time at line 4 of kept.c, all of it dead stores; and two waits, one called at line 6, the other with hostile names. */
+static void waiting(const char *directory)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/kept.c", directory);
+    struct profile *profile = begin("run", "live");
+    profile->run.weighting = "cpu-time";
+    profile->run.source = "clock";
+    profile->run.threads = 3;
+    profile_add_modules(profile)->path = "/bin/prog";
+    *profile_add_frames(profile) =
+        (struct profile_frame){.function = "store", .file = path, .module = 1, .line = 4};
+    *profile_add_contexts(profile) = (struct profile_context){0, 1};
+    *profile_add_times(profile) = (struct profile_time){1, 0, 1000, 1000000000};
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    add_seen(profile, PROFILE_DEAD, 1, 1, 100, 0);
+    *profile_add_waits(profile) = (struct profile_wait){.function = "pthread_mutex_lock",
+                                                        .caller = "take",
+                                                        .file = path,
+                                                        .holder = "hold",
+                                                        .cause = "lock",
+                                                        .line = 6,
+                                                        .count = 1234,
+                                                        .lost_ns = 3e8,
+                                                        .working_ns = 1e9};
+    *profile_add_waits(profile) = (struct profile_wait){.function = text(0),
+                                                        .caller = text(1),
+                                                        .file = text(2),
+                                                        .holder = text(3),
+                                                        .cause = "io",
+                                                        .line = 3,
+                                                        .count = 5,
+                                                        .lost_ns = 1e8,
+                                                        .working_ns = 1e9};
+    end(profile, directory, "waiting");
+}
+
 /* ---- large -------------------------------------------------------------------------------------
  */
 
@@ -361,6 +400,7 @@ int main(int count, char **arguments)
     with_source(arguments[1], "before-source", true);
     samples(arguments[1]);
     remarks(arguments[1]);
+    waiting(arguments[1]);
     large(arguments[1]);
     return 0;
 }

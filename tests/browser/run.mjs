@@ -30,7 +30,7 @@ const BENCH = process.env.BENCH === "1"; // hold times to their limits: on an id
 
 const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
 execFileSync(profiles, [directory]);
-for (const name of ["empty", "large", "source", "samples", "remarks", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
+for (const name of ["empty", "large", "source", "samples", "remarks", "waiting", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
   execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
 
 // Pages of what changed, from a file whose name is hostile, too.
@@ -83,7 +83,7 @@ test("without scripts the findings can be read, and hostile texts are texts", as
 });
 
 // Links that hostile texts made, or that lead out of the page.
-const strange = (page) => page.locator("#view a").evaluateAll((links) => links.filter((a) => !/^#view=(pairs|paths|blocks)&[a-z0-9=&]+$/.test(a.getAttribute("href"))).length);
+const strange = (page) => page.locator("#view a").evaluateAll((links) => links.filter((a) => !/^#view=(pairs|paths|blocks|waits)&[a-z0-9=&]+$/.test(a.getAttribute("href"))).length);
 
 // What is listed first in the text leads to the first of what the view lists; name: whose finding it is, here and there.
 for (const [file, to, hash, name] of [["source", "pairs", /kind=dead&pair=0/, "store"], ["samples", "pairs", /kind=dead&pair=0/, "clear_it"],
@@ -108,6 +108,37 @@ for (const [file, to, hash, name] of [["source", "pairs", /kind=dead&pair=0/, "s
     }
     await good();
   });
+
+for (const width of [1300, 400])
+  test(`what threads wait for stands on the landing view, and leads to the source of the wait; ${width} pixels`, async () => {
+    const { page, good } = await open("waiting", "", { viewport: { width, height: 800 } });
+    assert.equal(await view(page), "summary");
+    assert.equal(await strange(page), 0);
+    const report = page.locator("#view .report");
+    assert.match(await report.innerText(), /What to fix first[\s\S]*#1[\s\S]*Waiting[\s\S]*30.0 % of the threads' time[\s\S]*pthread_mutex_lock, called by take/);
+    assert.equal(await page.evaluate(() => document.querySelector("#view").scrollWidth > document.querySelector("#view").clientWidth), false);
+    await report.locator("a", { hasText: "30.0 %" }).first().click();
+    await page.waitForSelector("#view.waits");
+    assert.match(await link(page), /view=waits/);
+    const entries = page.locator("ol.pairs > li"), detail = page.locator(".detail");
+    assert.equal(await entries.count(), 2);
+    assert.match(await entries.nth(0).innerText(), /30.0 %\s+a lock\s+pthread_mutex_lock\s+from kept.c:6 take\s+held most by hold/);
+    assert.match(await detail.innerText(), /lost\s+300 ms[\s\S]*executions\s+1.23 k/);
+    assert.match(await detail.locator(".marked code").innerText(), /^kept\[6\] = 0;/);
+    await entries.nth(1).click();
+    assert.match(await link(page), /wait=1/);
+    assert.match(await detail.innerText(), /its source lines are not part of this page/i);
+    assert.equal(await page.locator("#view img, #view script").count(), 0);
+    await page.goBack();
+    await page.waitForSelector("#view.summary");
+    await good();
+  });
+
+test("pages of programs without waits have no such view", async () => {
+  const { page, good } = await open("samples", "#view=waits");
+  assert.equal(await page.locator("header nav button", { hasText: "Waiting" }).count(), 0);
+  await good();
+});
 
 test("advice and how far it can be relied on stand beside a pair; samples have shares, no bytes", async () => {
   const { page, good } = await open("samples", "#view=pairs&kind=dead");

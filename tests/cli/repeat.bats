@@ -170,6 +170,8 @@ S
     [ "$(cat run.headroom.old)" = before ]
     [ "$(ls | tr '\n' ' ')" = 'all err out run.headroom run.headroom.old ' ]
     grep -q '^headroom: running the command once more to count all accesses' err
+    grep -q '^headroom: running the command once more to measure how far apart uses' err
+    lacks 'cache lines that threads' err
     grep -q '(exact: all were counted)' err
     "$HEADROOM" report --format json run.headroom >json
     python3 - json "$(grep -n @fill "$(dirname "$BATS_TEST_FILENAME")/../programs/silent_refill.c" | cut -d: -f1)" <<'P'
@@ -188,11 +190,78 @@ P
     [ "$(field 'any(s["exact"] for f in report["run"]["findings"] for s in f["symptoms"])')" = False ]
 }
 
+# Down the columns of 64 MiB every line is used again 4096 others later; no first level has as many.
+@test "deep: what misses is measured, not estimated" {
+    needs_engine
+    local columns=$(dirname "$HEADROOM")/tests/programs/columns line
+    line=$(grep -n @columns "$(dirname "$BATS_TEST_FILENAME")/../programs/columns.c" | cut -d: -f1)
+    try 0 "$HEADROOM" run --rate 1000 --deep -- "$columns" columns 4
+    cat >misses.py <<'P'
+import json, sys
+report, line = json.load(open(sys.argv[1])), int(sys.argv[2])
+found = next(f for f in report["run"]["findings"] if f["cause"][0]["line"] == line)
+print(json.dumps(next(s for s in found["symptoms"] if s["kind"] == "reuse")))
+P
+    "$HEADROOM" report --format json run.headroom >json
+    python3 misses.py json "$line" >deep.json
+    "$HEADROOM" run -q --rate 1000 -- "$columns" columns 4
+    "$HEADROOM" report --format json run.headroom >json
+    python3 misses.py json "$line" >live.json
+    python3 - <<'P'
+import json
+deep, live = json.load(open("deep.json")), json.load(open("live.json"))
+# But for the first use of each line behind the loop that made it, which happens once: of eight in the first of four rounds one.
+assert deep["exact"] and deep["share"] == 31 / 32 and deep["ci95"] == [31 / 32] * 2 and not deep["weak"], deep
+assert deep["advice"]["evidence"] == "exact", deep
+assert not live["exact"] and live["ci95"][0] < live["ci95"][1], live
+P
+}
+
+@test "deep: cache lines that threads take from each other; there are none where each has its own" {
+    needs_engine
+    local sharing=$(dirname "$HEADROOM")/tests/programs/sharing line
+    line=$(grep -n '@writes' "$(dirname "$BATS_TEST_FILENAME")/../programs/sharing.c" | head -1 | cut -d: -f1)
+    for case in ww true padded; do
+        try 0 "$HEADROOM" run --rate 1000 --deep -- "$sharing" $case 300
+        cp err $case.text
+        "$HEADROOM" report --format json run.headroom >$case.json
+        grep -q '^headroom: running the command once more to find cache lines that threads take' $case.text
+    done
+    grep -q 'false sharing of shared: 100.0 % of the' ww.text
+    python3 - "$line" <<'P'
+import json, sys
+def symptoms(name):
+    report = json.load(open(name + ".json"))
+    assert not report["degraded"], report["degraded"]
+    return [(f, s) for f in report["run"]["findings"] for s in f["symptoms"] if s["kind"] == "sharing"]
+for name, advice in ("ww", "sharing.apart"), ("true", "sharing.same"):
+    (finding, symptom), = symptoms(name)
+    assert finding["cause"][0]["line"] == int(sys.argv[1]), finding["cause"]
+    assert symptom["exact"] and symptom["share"] == 1 and symptom["object"] == "shared", symptom
+    assert symptom["advice"]["id"] == advice and symptom["advice"]["evidence"] == "exact", symptom
+    assert finding["kinds"][0] == "sharing" and finding["evidence"] == "exact" and not finding["weak"], finding
+    gain = finding["gain"]
+    # Two accesses of three instructions each, about, are one transfer of a hundred: almost all of the line's time.
+    assert 0.5 < gain["direct"] <= gain["ceiling"] <= 1, gain
+assert not symptoms("padded")
+P
+}
+
+@test "deep: the time is shared out, and what does not fit is left out" {
+    needs_engine
+    # Of twelve seconds counting has six at most, which are over; measuring distances those that are left.
+    try 0 timeout 100 "$HEADROOM" run --deep --max-time 12 -- "$AGAIN" runs 10 0 sleep 0
+    [ "$(wc -l <runs)" -eq 3 ]
+    field 'report["degraded"]' | grep -q 'to count all accesses gave nothing: its time was over'
+    lacks 'how far apart' <(field 'report["degraded"]')
+    [ "$(field 'len(report["degraded"])')" -eq 1 ]
+}
+
 @test "deep: behind repeated runs" {
     needs_engine
     try 3 "$HEADROOM" run --repeat 2 --deep -- "$AGAIN" runs 300 3
     [ "$(cat out)" = "run 1" ]
-    [ "$(wc -l <runs)" -eq 3 ]
+    [ "$(wc -l <runs)" -eq 4 ]
     [ "$(runs_merged)" -eq 2 ]
     # Valgrind keeps some descriptors for itself; all else is as in the first run.
     [ "$(sed 's/ files [0-9]*//' runs | sort -u | wc -l)" -eq 1 ] || { cat runs; return 1; }
@@ -207,7 +276,7 @@ P
     [ "$(field 'report["run"]["time"]["samples"] > 0')" = True ]
     rm runs
     try 0 timeout 100 "$HEADROOM" run --deep --max-time 15 -- "$AGAIN" runs 10 0 sleep
-    [ "$(wc -l <runs)" -eq 2 ]
+    [ "$(wc -l <runs)" -eq 3 ]
     field 'report["degraded"]' | grep -q 'gave nothing: its time was over (--max-time)'
     rm runs
     try 0 "$HEADROOM" run --deep -- "$AGAIN" runs 10 0 4

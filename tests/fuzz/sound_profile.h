@@ -182,6 +182,9 @@ static inline void sound_profile_fill(struct profile *profile)
                                       .type = profile_keep(profile, "int"),
                                       .element = profile_keep(profile, "struct counter"),
                                       .element_bytes = 16};
+    *profile_add_missed(profile) = (struct profile_missed){1, 32768, 100, 100, 90, 80, 1000};
+    *profile_add_transfers(profile) =
+        (struct profile_transfer){1, 1, "counters", "sharing.apart", 90, 100, 1e6};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

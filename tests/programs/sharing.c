@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cache lines that threads share, with known answers. sharing CASE; TURNS accesses to a line each, from lines of this
- * file that say what they do. Where two threads write (read) in turn at one rate, the transfers between them are half of
+ * Cache lines that threads share, with known answers. sharing CASE [TIMES]; TURNS accesses to a line each, from lines
+ * of this file that say what they do, those that write TIMES over. Where two threads write (read) in turn at one rate, the transfers between them are half of
  * all accesses, and in each direction half of these.
  *
  *   ww        both write, bytes apart: false; TURNS transfers
@@ -55,6 +55,7 @@ static struct {
     _Atomic uint32_t waiting, ready;
 } flag __attribute__((aligned(64)));
 static pthread_barrier_t barrier, start;
+static long times;
 
 /* Next to each other, whatever compilers think of it. */
 extern volatile uint64_t left, right;
@@ -88,8 +89,9 @@ static void run(unsigned threads, void *(*work)(void *))
 
 static void write_to(volatile uint64_t *word, unsigned turns)
 {
-    for (uint64_t i = 0; i < turns; i++)
-        *word = i; /* @writes */
+    for (long again = 0; again < times; again++)
+        for (uint64_t i = 0; i < turns; i++)
+            *word = i; /* @writes */
 }
 
 static void read_from(volatile uint64_t *word, unsigned turns)
@@ -334,9 +336,10 @@ static const struct {
 
 int main(int count, char **arguments)
 {
+    times = count == 3 ? strtol(arguments[2], NULL, 10) : 1;
     pthread_barrier_init(&barrier, NULL, 2);
     block = aligned_alloc(64, 128);
-    for (size_t i = 0; count == 2 && i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; count >= 2 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, arguments[1]) != 0)
             continue;
         if (cases[i].work)

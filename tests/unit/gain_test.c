@@ -658,6 +658,128 @@ static void test_counts_are_attached(void **state)
     profile_free(exact);
 }
 
+/* Under the exact engine every access of line 11 that uses something again misses L1, as far as samples say but nine in ten. */
+static struct profile *make_distances(uint64_t followed_one_in)
+{
+    struct profile *exact = profile_new();
+    exact->run = (struct profile_run){
+        .verb = "reuse", .engine = "exact", .weighting = "accesses", .cpu_s = -1, .system_s = -1};
+    profile_add_modules(exact)->path = "/x/work";
+    struct fixture there = {.profile = exact};
+    there.main = add(exact, 0, "main", 1, 1, 1);
+    there.line11 = add(exact, there.main, "work", 11, 1, 204);
+    add_reuse(&there, 100000);
+    exact->paces_count = exact->sampled_count = exact->kinds_count = 0;
+    exact->reuse_pairs[0].count = (uint64_t)9e5 / followed_one_in;
+    return exact;
+}
+
+static void misses_are_attached(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made;
+    tick(fixture->profile, fixture->line11, HEAVY);
+    add_reuse(fixture, 100000);
+    fixture->profile->reuse_pairs[0].count = 2; /* weak */
+    for (uint64_t one_in = 1; one_in <= 64; one_in += 63) {
+        struct profile *exact = make_distances(one_in);
+        assert_true(gain_attach_misses(exact, fixture->profile));
+        profile_free(exact);
+        assert_int_equal(fixture->profile->missed_count, 1);
+        const struct profile_missed *row = &fixture->profile->missed[0];
+        assert_int_equal(fixture->profile->frames[row->frame].line, 11);
+        assert_true(row->bytes == 32768 && row->accesses == 9e5 && row->whole == 1e6);
+        assert_float_equal((float)(row->missing / row->accesses), 1, 1e-6);
+
+        make(fixture, &made);
+        assert_int_equal(made.list.count, 1);
+        const struct gain_finding *finding = &made.list.items[0];
+        const struct gain_symptom *symptom = &finding->symptoms[0];
+        assert_true(symptom->counted && !finding->weak && symptom->one_in == one_in);
+        assert_true(symptom->waste.share == 1 && symptom->waste.low == 1);
+        end(&made);
+    }
+    /* Of caches that the machine of the samples has not, nothing is known. */
+    fixture->profile->missed[0].bytes++;
+    make(fixture, &made);
+    assert_true(!made.list.items[0].symptoms[0].counted && made.list.items[0].weak);
+    end(&made);
+}
+
+/* Two threads write two words of one line: 900 transfers between line 11 and the like at another line, 80, of 1000 in all; the
+   hundred others are between other lines of code. */
+static struct profile *make_transfers(void)
+{
+    struct profile *exact = profile_new();
+    exact->run = (struct profile_run){
+        .verb = "sharing", .engine = "exact", .weighting = "accesses", .cpu_s = -1, .system_s = -1};
+    profile_add_modules(exact)->path = "/x/work";
+    uint32_t main = add(exact, 0, "main", 1, 1, 1);
+    uint32_t line11 = add(exact, main, "work", 11, 1, 204);
+    uint32_t line80 = add(exact, main, "other", 80, 1, 800);
+    *profile_add_shared_runs(exact) = (struct profile_shared_run){.process = 0,
+                                                                  .threads = 3,
+                                                                  .instructions = 100000,
+                                                                  .false_transfers = 1000,
+                                                                  .unlisted = 100};
+    *profile_add_shared_lines(exact) = (struct profile_shared_line){
+        .object = PROFILE_OBJECT_GLOBAL, .name = "words", .size = 16, .false_transfers = 900};
+    *profile_add_shared_pairs(exact) = (struct profile_shared_pair){.first = line11,
+                                                                    .second = line80,
+                                                                    .first_kind = 2,
+                                                                    .second_kind = 2,
+                                                                    .first_mask = 0xff,
+                                                                    .second_mask = 0xff00,
+                                                                    .transfers = 450};
+    *profile_add_shared_pairs(exact) = (struct profile_shared_pair){.first = line80,
+                                                                    .second = line11,
+                                                                    .first_kind = 2,
+                                                                    .second_kind = 2,
+                                                                    .first_mask = 0xff00,
+                                                                    .second_mask = 0xff,
+                                                                    .transfers = 450};
+    return exact;
+}
+
+static void transfers_are_attached(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made;
+    tick(fixture->profile, fixture->line11, 3 * HEAVY);
+    tick(fixture->profile, fixture->main, HEAVY);
+    for (int again = 0; again < 2; again++) {
+        struct profile *exact = make_transfers();
+        assert_true(gain_attach_transfers(exact, fixture->profile));
+        profile_free(exact);
+    }
+    assert_int_equal(fixture->profile->transfers_count, 1);
+    const struct profile_transfer *row = &fixture->profile->transfers[0];
+    const struct profile_context *first = &fixture->profile->contexts[row->first];
+    assert_int_equal(fixture->profile->frames[first->frame].address, 204);
+    assert_int_equal(first->parent, fixture->main); /* as the one that has time is called */
+    const struct profile_context *second = &fixture->profile->contexts[row->second];
+    assert_int_equal(fixture->profile->frames[second->frame].line, 80);
+    assert_int_equal(second->parent, 0); /* unknown before: without its callers */
+    assert_string_equal(row->object, "words");
+    assert_string_equal(row->cause, "sharing.apart");
+    assert_true(row->transfers == 900 && row->whole == 1000 && row->instructions == 100000);
+
+    make(fixture, &made);
+    assert_int_equal(made.list.count, 2);
+    const struct gain_finding *finding = &made.list.items[0];
+    const struct gain_symptom *symptom = &finding->symptoms[0];
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_string_equal(symptom->kind, "sharing");
+    assert_string_equal(symptom->what, "false sharing");
+    assert_true(symptom->counted && symptom->first == row->first && symptom->second == row->second);
+    assert_float_equal((float)symptom->waste.share, 0.45F, 1e-6);
+    /* 450 × 100 of 100,000 + 1000 × 100 instructions; at most all of the line's time, at least nothing. */
+    assert_float_equal((float)finding->direct, 0.225F, 1e-6);
+    assert_true(finding->low == 0 && finding->direct_low == 0 && finding->direct_high > 0.75);
+    assert_true(made.list.items[1].weak); /* no tick met the other line */
+    end(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,6 +804,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_caches_hold_is_no_finding, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nothing_nothing_is_gained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counts_are_attached, setup, teardown),
+        cmocka_unit_test_setup_teardown(misses_are_attached, setup, teardown),
+        cmocka_unit_test_setup_teardown(transfers_are_attached, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,9 @@ import { addSources } from "./source.js";
 import { renderSpans } from "./spans.js";
 import { reveal } from "./table.js";
 import { renderTree } from "./trees.js";
+import { renderWaits } from "./waits.js";
 
-const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
+const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, wait: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
 
 const KEYS = [
   ["/", "search"], ["n, N", "next match, previous match"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"], ["w", "what changed"],
@@ -26,6 +27,7 @@ const VIEWS = [
   { id: "changes", label: "Changes", key: "w", part: "data", render: renderChanges },
   { id: "summary", label: "Summary", key: "s", render: (root, app) => (root.append(app.summary), {}) },
   { id: "pairs", label: "Pairs", key: "p", part: "data", render: renderPairs },
+  { id: "waits", label: "Waiting", part: "data", render: renderWaits },
   { id: "reuse", label: "Caches", part: "data", render: renderReuse },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },
   { id: "blocks", label: "Spans", part: "data", render: renderSpans },

@@ -673,6 +673,31 @@ struct profile_shared_move {
     double transfers;
 };
 
+/*
+ * Of `headroom run --deep`, by a run of its own under the exact engine: accesses at a line of own code that use something again,
+ * and how many of them miss a cache of that many bytes. Since version 12.
+ */
+struct profile_missed {
+    uint32_t frame; /* id: one of those at the line */
+    uint64_t bytes; /* of the cache */
+    double accesses;
+    uint64_t followed;        /* of accesses: less if only a part of the locations was followed */
+    double missing, in_order; /* in_order: of missing, by code that walks over memory in order */
+    double whole;             /* accesses of all the program */
+};
+
+/*
+ * Likewise, by the program's threads: cache lines that move between two places in own code, whose contexts are those of
+ * samples where there are any. Since version 12.
+ */
+struct profile_transfer {
+    uint32_t first, second;  /* context ids, as in shared_pairs */
+    const char *object;      /* what lies there, for people */
+    const char *cause;       /* id of the advice: "sharing.apart" */
+    double transfers, whole; /* between the two; of all the program */
+    double instructions;     /* of all threads, from when there was a second one */
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -729,7 +754,9 @@ struct profile_shared_move {
     X(shared_pairs, shared_pair)                                                                   \
     X(shared_users, shared_user)                                                                   \
     X(shared_moves, shared_move)                                                                   \
-    X(shared_fields, shared_field)
+    X(shared_fields, shared_field)                                                                 \
+    X(missed, missed)                                                                              \
+    X(transfers, transfer)
 
 struct profile {
     struct profile_run run;

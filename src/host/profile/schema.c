@@ -638,6 +638,26 @@ static const struct schema_column shared_fields_columns[] = {
 };
 TABLE(shared_fields, shared_field, "shared_field", 12);
 
+static const struct schema_column missed_columns[] = {
+    {MEMBER(missed, frame), ID(frames), KEY}, {MEMBER(missed, bytes), COUNT, KEY},
+    {MEMBER(missed, accesses), WEIGHT, SUM},  {MEMBER(missed, followed), COUNT, SUM},
+    {MEMBER(missed, missing), WEIGHT, SUM},   {MEMBER(missed, in_order), WEIGHT, SUM},
+    {MEMBER(missed, whole), WEIGHT, SUM},
+};
+TABLE(missed, missed, "missed", 12, .order = SCHEMA_ASCENDING);
+
+static const struct schema_column transfers_columns[] = {
+    {POSITION("position")},
+    {MEMBER(transfer, first), ID(contexts), KEY},
+    {MEMBER(transfer, second), ID(contexts), KEY},
+    {MEMBER(transfer, object), NAME, KEY},
+    {MEMBER(transfer, cause), NAME, KEY},
+    {MEMBER(transfer, transfers), WEIGHT, SUM},
+    {MEMBER(transfer, whole), WEIGHT, SUM},
+    {MEMBER(transfer, instructions), WEIGHT, SUM},
+};
+TABLE(transfers, transfer, "transfer", 12);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -2,11 +2,14 @@
 /*
  * A command that is run once more in other ways, and what that gives for the findings:
  *
- *   waits    of programs with several threads: executions of functions timed, as by `headroom interference`
- *   counts   all accesses counted by the exact engine: the share of waste at the lines of findings
+ *   waits      of programs with several threads: executions of functions timed, as by `headroom interference`
+ *   counts     all accesses counted by the exact engine: the share of waste at the lines of findings
+ *   distances  by the same, how far apart uses of the same data are: the misses there
+ *   transfers  of programs with several threads, by the same: lines of memory that these take from each other
  *
  * Each is a step, which has a run of its own: the agent times executions or takes samples, not both at once, because a
- * tick within a hook would be the hook's. How much CPU time lines take is known by the samples alone.
+ * tick within a hook would be the hook's; the exact engine has memory for one question at a time. How much CPU time lines take is
+ * known by the samples alone.
  *
  * Nothing is lost by a step: the profile is replaced when the new one is whole, and what fails is one sentence, said
  * and kept.
@@ -19,15 +22,20 @@
 #include <unistd.h>
 
 /* An exact run takes at least that many times the program's CPU time; programs that do little but compute, ten times
-   that. */
-enum { SLOWER_LEAST = 10 };
+   that. Following a part of the locations, it takes less. */
+enum { SLOWER_LEAST = 10, SLOWER_LEAST_FOLLOWED = 4 };
+
+/* How much longer distances take than counts, at most, of the programs of docs/measurements.md; and one location of how many is
+   followed where there is no time for all: as many as make errors of some hundredths for programs that touch a mebibyte. */
+static const double distances_slower = 2.5;
+enum { FOLLOWED_ONE_IN = 64 };
 
 struct deep;
 
 struct step {
     const char *aim;     /* "count all accesses" */
     double slower_least; /* than the first run, whose time is... */
-    bool cpu;            /* ... CPU time; else wall-clock time */
+    bool exact;          /* ... CPU time; else wall-clock time */
     bool (*applies)(const struct profile *profile);
     bool (*record)(struct deep *deep);
     bool (*attach)(const struct profile *recorded, struct profile *profile); /* false: no memory */
@@ -37,6 +45,8 @@ struct deep {
     struct recording *first;
     const struct sequel *sequel;
     const struct step *step;
+    uint64_t until_ns;           /* the step's run has to end then */
+    double counts_s;             /* what counting all accesses took; 0: not known */
     struct launch_result result; /* of the step's run */
     char place[LAUNCH_PATH_BYTES + 8];
     char sentence[LAUNCH_ERROR_BYTES + 128]; /* why it gave nothing; "" */
@@ -63,43 +73,58 @@ static void say_step(const struct deep *deep, bool ended)
 
 /* ---- runs ------------------------------------------------------------------------------------------ */
 
-static enum launch_outcome count(struct exact_further *further)
+static enum launch_outcome record_run(struct further_run *run)
 {
-    struct deep *deep = further->context;
-    struct launch_request *program = &further->request->program;
-    enum launch_outcome outcome = sequel_begin(deep->sequel, program, further->error);
+    struct deep *deep = run->context;
+    enum launch_outcome outcome =
+        sequel_begin(deep->sequel, deep->until_ns, run->program, run->error);
     if (outcome != LAUNCH_OK)
         return outcome;
-    outcome = launch_exact(further->request, further->result, further->error);
-    sequel_end(program);
-    deep->result = *further->result;
+    outcome = run->launch(run);
+    sequel_end(run->program);
+    deep->result = *run->result;
     return outcome;
 }
 
-static bool record_counts(struct deep *deep)
+static bool record_exact(struct deep *deep, const char *verb, enum exact_subject subject,
+                         double share)
 {
     struct settings settings = *deep->first->settings;
     settings.kinds = 0;
-    return exact_further(deep->first, &settings, "waste", EXACT_KINDS, count, deep, deep->place,
+    settings.share = share;
+    return exact_further(deep->first, &settings, verb, subject, record_run, deep, deep->place,
                          deep->error);
-}
-
-static enum launch_outcome time_spans(struct spans_further *further)
-{
-    struct deep *deep = further->context;
-    struct launch_request *program = &further->request->program;
-    enum launch_outcome outcome = sequel_begin(deep->sequel, program, further->error);
-    if (outcome != LAUNCH_OK)
-        return outcome;
-    outcome = launch_spans(further->request, further->spans, further->result, further->error);
-    sequel_end(program);
-    deep->result = *further->result;
-    return outcome;
 }
 
 static bool record_waits(struct deep *deep)
 {
-    return spans_further(deep->first, time_spans, deep, deep->place, deep->error);
+    return spans_further(deep->first, record_run, deep, deep->place, deep->error);
+}
+
+static bool record_counts(struct deep *deep)
+{
+    bool good = record_exact(deep, "waste", EXACT_KINDS, 1);
+    if (good && !deep->result.timed_out)
+        deep->counts_s = deep->result.wall_s;
+    return good;
+}
+
+static double left_s(const struct deep *deep)
+{
+    uint64_t now_ns = monotonic_ns();
+    return now_ns < deep->until_ns ? (double)(deep->until_ns - now_ns) / 1e9 : 0;
+}
+
+/* Of all locations if counting says that there is time for them, else of a part. */
+static bool record_distances(struct deep *deep)
+{
+    bool all = deep->counts_s > 0 && distances_slower * deep->counts_s < left_s(deep);
+    return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN);
+}
+
+static bool record_transfers(struct deep *deep)
+{
+    return record_exact(deep, "sharing", EXACT_SHARING, 1);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
@@ -118,18 +143,37 @@ static bool always(const struct profile *profile)
 static const struct step steps[] = {
     {"time executions of functions", 1, false, has_threads, record_waits, gain_attach_waits},
     {"count all accesses", SLOWER_LEAST, true, always, record_counts, gain_attach},
+    {"measure how far apart uses of the same data are", SLOWER_LEAST_FOLLOWED, true, always,
+     record_distances, gain_attach_misses},
+    {"find cache lines that threads take from each other", SLOWER_LEAST, true, has_threads,
+     record_transfers, gain_attach_transfers},
 };
+
+/*
+ * Steps of the exact engine divide what is left of the time evenly; what one does not need is for those behind it. The others take
+ * no longer than the first run did, and have all of it.
+ */
+static void share_time(struct deep *deep, const struct profile *profile)
+{
+    uint64_t now_ns = monotonic_ns(), end_ns = sequel_deadline_ns(deep->sequel), steps_left = 0;
+    for (const struct step *step = deep->step; step < steps + BASE_COUNT(steps); step++)
+        steps_left += step->exact && step->applies(profile);
+    deep->until_ns = end_ns;
+    if (deep->step->exact && steps_left && now_ns < end_ns)
+        deep->until_ns = now_ns + (end_ns - now_ns) / steps_left;
+}
 
 static bool has_time(struct deep *deep)
 {
     const struct launch_result *first = &deep->first->result;
-    double least_s = deep->step->slower_least * (deep->step->cpu ? first->cpu_s : first->wall_s);
-    if (!sequel_is_over(deep->sequel, least_s))
+    double least_s = deep->step->slower_least * (deep->step->exact ? first->cpu_s : first->wall_s);
+    if (least_s <= left_s(deep))
         return true;
     snprintf(deep->sentence, sizeof deep->sentence,
              "the command was not run once more to %s: that would take at least %.0f s, more than "
-             "--max-time leaves",
-             deep->step->aim, least_s);
+             "--max-time leaves%s",
+             deep->step->aim, least_s,
+             deep->until_ns < sequel_deadline_ns(deep->sequel) ? " for it" : "");
     return false;
 }
 
@@ -198,6 +242,7 @@ static void take_step(struct deep *deep)
         return;
     }
     if (deep->step->applies(profile)) {
+        share_time(deep, profile);
         bool good = has_time(deep) && record(deep) && attach(deep, profile);
         if (!good) {
             say("%s", deep->sentence);

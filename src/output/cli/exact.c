@@ -219,9 +219,20 @@ static enum launch_outcome find_all(struct exact *exact)
     return outcome;
 }
 
+/* A further run, and what is launched for it. */
+struct exact_run {
+    struct further_run run; /* the first member */
+    struct exact *exact;
+};
+
+static enum launch_outcome launch_further(struct further_run *run)
+{
+    const struct exact *exact = ((struct exact_run *)run)->exact;
+    return launch_exact(&exact->request, run->result, run->error);
+}
+
 bool exact_further(const struct recording *first, const struct settings *settings, const char *verb,
-                   enum exact_subject subject,
-                   enum launch_outcome (*record)(struct exact_further *further), void *context,
+                   enum exact_subject subject, further_record *record, void *context,
                    const char *place, char *error)
 {
     struct exact exact = {.recording = {.settings = settings,
@@ -233,8 +244,10 @@ bool exact_further(const struct recording *first, const struct settings *setting
     struct recording *recording = &exact.recording;
     strcpy(recording->path, first->path);
     fill_request(&exact, subject);
-    struct exact_further further = {&exact.request, &recording->result, recording->error, context};
-    bool good = find_all(&exact) == LAUNCH_OK && record(&further) == LAUNCH_OK;
+    struct exact_run further = {
+        {&exact.request.program, &recording->result, recording->error, context, launch_further},
+        &exact};
+    bool good = find_all(&exact) == LAUNCH_OK && record(&further.run) == LAUNCH_OK;
     if (good && (recording->result.detached || recording->result.counted == 0)) {
         char text[160];
         snprintf(recording->error, sizeof recording->error, "%s",

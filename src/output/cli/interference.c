@@ -178,8 +178,19 @@ static int record(struct timed *timed)
 
 static const struct interference_settings own_defaults = {.patch = 1, .switches = 1};
 
-bool spans_further(const struct recording *first,
-                   enum launch_outcome (*record)(struct spans_further *further), void *context,
+/* A further run, and what is launched for it. */
+struct timed_run {
+    struct further_run run; /* the first member */
+    struct timed *timed;
+};
+
+static enum launch_outcome launch_further(struct further_run *run)
+{
+    struct timed *timed = ((struct timed_run *)run)->timed;
+    return launch_spans(&timed->request, &timed->spans, run->result, run->error);
+}
+
+bool spans_further(const struct recording *first, further_record *record, void *context,
                    const char *place, char *error)
 {
     struct settings settings = *first->settings;
@@ -191,8 +202,8 @@ bool spans_further(const struct recording *first,
                                         .region = -1}};
     struct recording *recording = &timed.recording;
     struct launch_request *program = &timed.request.program;
-    struct spans_further further = {&timed.request, &timed.spans, &recording->result,
-                                    recording->error, context};
+    struct timed_run further = {
+        {program, &recording->result, recording->error, context, launch_further}, &timed};
     memcpy(settings.own, &own_defaults, sizeof own_defaults);
     fill_request(&timed);
     strcpy(recording->path, first->path);
@@ -202,7 +213,7 @@ bool spans_further(const struct recording *first,
                                   recording->error) == LAUNCH_OK;
     program->log = recording->log;
     recording->config = &program->config;
-    good = good && record(&further) == LAUNCH_OK;
+    good = good && record(&further.run) == LAUNCH_OK;
     if (good) {
         recording->spans = &timed.spans;
         recording->region = timed.spans.region;

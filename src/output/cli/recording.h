@@ -110,38 +110,30 @@ enum exact_subject { EXACT_KINDS /* settings->kinds */, EXACT_REUSE, EXACT_PATHS
 int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
               char **command);
 
-/* A run under the exact engine beside another recording. */
-struct exact_further {
-    struct launch_exact_request *request; /* complete but for descriptors and deadline */
+/* ---- beside another recording ------------------------------------------------------------------ */
+
+/* One more run of what `first` has recorded. Callbacks get this. */
+struct further_run {
+    struct launch_request *program; /* complete but for descriptors and deadline */
     struct launch_result *result;
-    char *error;
+    char *error; /* LAUNCH_ERROR_BYTES */
     void *context;
+    enum launch_outcome (*launch)(struct further_run *run); /* runs it, observed */
 };
+
+/* What calls run->launch, and decides on the rest. */
+typedef enum launch_outcome further_record(struct further_run *run);
 
 /*
- * Records once more what `first` has recorded, under the exact engine, and writes that profile to `place`. `record`
- * calls launch_exact. Says nothing: where there is no profile, false and the reason in error (LAUNCH_ERROR_BYTES).
+ * Records once more what `first` has recorded, under the exact engine, and writes that profile to `place`. Says nothing:
+ * where there is no profile, false and the reason in error (LAUNCH_ERROR_BYTES).
  */
 bool exact_further(const struct recording *first, const struct settings *settings, const char *verb,
-                   enum exact_subject subject,
-                   enum launch_outcome (*record)(struct exact_further *further), void *context,
+                   enum exact_subject subject, further_record *record, void *context,
                    const char *place, char *error);
 
-/* ---- spans timed (interference.c) ------------------------------------------------------------- */
-
-/* As struct exact_further. */
-struct spans_further {
-    struct launch_spans_request *request;
-    struct launch_spans_result *spans;
-    struct launch_result *result;
-    char *error;
-    void *context;
-};
-
-/* As exact_further: once more with executions of functions timed, as `headroom interference` does by itself. `record`
-   calls launch_spans. */
-bool spans_further(const struct recording *first,
-                   enum launch_outcome (*record)(struct spans_further *further), void *context,
+/* Likewise with executions of functions timed, as `headroom interference` does by itself (interference.c). */
+bool spans_further(const struct recording *first, further_record *record, void *context,
                    const char *place, char *error);
 
 #endif

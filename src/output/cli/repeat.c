@@ -104,7 +104,8 @@ static enum launch_outcome record(struct repeating *repeating, struct recording 
     request.log = further->log;
     if (request.config.seed)
         request.config.seed += repeating->runs; /* other samples than before */
-    outcome = sequel_begin(repeating->sequel, &request, repeating->error);
+    outcome = sequel_begin(repeating->sequel, sequel_deadline_ns(repeating->sequel), &request,
+                           repeating->error);
     if (outcome != LAUNCH_OK)
         return outcome;
     outcome = launch_record(&request, &further->result, repeating->error);

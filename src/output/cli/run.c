@@ -36,12 +36,16 @@ static const struct option_spec run_options[] = {
              "is never ended. Default: 60, with --deep 600."},
     {"deep", 0, OPTION_FLAG, OWN(run_settings, deep), .value = 1,
      .help =
-         "Run COMMAND once more under the exact engine (Valgrind), many times slower, and count "
-         "all of its accesses: which share of those at each line do nothing is then not an "
-         "estimate. If it has several threads, run it before that to time executions of "
-         "functions, as 'headroom interference' does: the report then lists what threads "
-         "waited for. Input, output and exit status are as with --repeat; if a run fails or "
-         "takes too long, the findings are those of the samples."},
+         "Run COMMAND twice more under the exact engine (Valgrind), many times slower, and see all "
+         "of its accesses: which share of those at each line do nothing, and which share miss each "
+         "cache, are then not estimates. If there is no time to follow all lines of memory for "
+         "the latter, one in 64 is followed. If it has several threads, run it before that to "
+         "time executions of functions, as 'headroom interference' does, and list what threads "
+         "waited for; and at last once more under the exact engine to find cache lines that "
+         "threads take from each other, as 'headroom sharing' does. Runs under the exact engine "
+         "share the time that is left evenly. Input, output and exit status are as with --repeat; "
+         "if a run fails or does not fit into its time, that is said, and its findings are those "
+         "of the samples."},
     OPTION_RATE,
     OPTION_FOLLOW,
     OPTION_SEED,

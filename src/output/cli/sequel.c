@@ -11,7 +11,7 @@
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static uint64_t deadline_ns(const struct sequel *sequel)
+uint64_t sequel_deadline_ns(const struct sequel *sequel)
 {
     const struct run_settings *settings = sequel->settings;
     uint64_t seconds = settings->max_s  ? settings->max_s
@@ -22,7 +22,7 @@ static uint64_t deadline_ns(const struct sequel *sequel)
 
 bool sequel_is_over(const struct sequel *sequel, double further_s)
 {
-    return (double)monotonic_ns() + 1e9 * further_s > (double)deadline_ns(sequel);
+    return (double)monotonic_ns() + 1e9 * further_s > (double)sequel_deadline_ns(sequel);
 }
 
 /* ---- standard input -------------------------------------------------------------------------- */
@@ -122,10 +122,10 @@ static bool redirect(const struct sequel *sequel, struct launch_request *request
     return false;
 }
 
-enum launch_outcome sequel_begin(const struct sequel *sequel, struct launch_request *request,
-                                 char *error)
+enum launch_outcome sequel_begin(const struct sequel *sequel, uint64_t until_ns,
+                                 struct launch_request *request, char *error)
 {
-    request->deadline_ns = deadline_ns(sequel);
+    request->deadline_ns = until_ns;
     if (!redirect(sequel, request)) {
         snprintf(error, LAUNCH_ERROR_BYTES, "cannot redirect standard input or output: %s.",
                  strerror(errno));

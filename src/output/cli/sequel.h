@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What `headroom run` does with the command once it has run under observation and the first profile is in its place:
- * the same again, if one run showed too little (repeat.c), and once more each with executions of functions timed and with
- * all accesses counted (deep.c).
+ * the same again, if one run showed too little (repeat.c), and once more each with executions of functions timed, with all
+ * accesses counted, and so on (deep.c).
  *
  * The program's output is that of its first run, as is its exit status. SIGINT and the like end what is going on here;
  * what was recorded until then is kept.
@@ -35,12 +35,15 @@ extern const struct recording_sequel run_sequel;
 
 /* ---- further runs (sequel.c) ------------------------------------------------------------------ */
 
-/* Around the launch of a further run. Begin: standard input as it was before the first run, output to nowhere, and the
-   deadline into the request; signals and limits as headroom found them. Not LAUNCH_OK: error (LAUNCH_ERROR_BYTES), and
-   nothing to end. End: signals are noted again. */
-enum launch_outcome sequel_begin(const struct sequel *sequel, struct launch_request *request,
-                                 char *error);
+/* Around the launch of a further run, which has to end by until_ns (CLOCK_MONOTONIC). Begin: standard input as it was before the
+   first run, output to nowhere, and the deadline into the request; signals and limits as headroom found them. Not LAUNCH_OK: error
+   (LAUNCH_ERROR_BYTES), and nothing to end. End: signals are noted again. */
+enum launch_outcome sequel_begin(const struct sequel *sequel, uint64_t until_ns,
+                                 struct launch_request *request, char *error);
 void sequel_end(struct launch_request *request);
+
+/* When all further runs have to have ended, CLOCK_MONOTONIC. */
+uint64_t sequel_deadline_ns(const struct sequel *sequel);
 
 /* Is its time over, or will it be before another run of that many seconds ends? */
 bool sequel_is_over(const struct sequel *sequel, double further_s);

@@ -130,15 +130,20 @@ static const struct access *access_at(const struct accesses *accesses,
     return close ? access : NULL;
 }
 
-/* Shares that are about the same have one class. What is only known to be repeated comes behind what says why it is
+/* Shares that are about the same have one class. What threads spend most of their time for comes first: what else the line does matters
+   little then. What is only known to be repeated comes behind what says why it is
    far apart. */
 static int share_class(const struct gain_symptom *symptom)
 {
-    enum { GENERAL_MOST = 2, SPECIFIC = 3 };
+    enum { GENERAL_MOST = 2, SPECIFIC = 3, FOREMOST = 5 };
+    static const double most = 0.5;
     int class = (int)(symptom->waste.share * 4);
+    if (symptom->moves && symptom->stall.direct >= most)
+        return FOREMOST;
     if (symptom->general)
         return class < GENERAL_MOST ? class : GENERAL_MOST;
-    return (symptom->waits || symptom->sure) && class == GENERAL_MOST ? SPECIFIC : class;
+    return (symptom->waits || symptom->moves || symptom->sure) && class == GENERAL_MOST ? SPECIFIC
+                                                                                        : class;
 }
 
 /* Of a line: much waste first; of about as much, in the order in which the verbs gave it. */
@@ -301,12 +306,23 @@ static struct gain_stall wait_saving(const struct work *work, const struct ticks
                                .high = fmin(stall->high, time.high)};
 }
 
+/* From nothing to all of the line's time: by how much a transfer is hidden nobody has seen. */
+static struct gain_stall move_saving(const struct work *work, const struct ticks *line,
+                                     const struct gain_symptom *symptom)
+{
+    struct profile_share time = profile_share(line->ns, work->ns, work->squares);
+    return (struct gain_stall){.direct = fmin(symptom->stall.direct, time.share) * symptom->part,
+                               .high = time.high};
+}
+
 static struct gain_stall saving(const struct work *work, const struct gain_finding *finding,
                                 size_t index)
 {
     const struct gain_symptom *symptom = &finding->symptoms[index];
     const struct ticks *line = &work->lines[finding->line];
-    return (symptom->waits ? wait_saving : waste_saving)(work, line, symptom);
+    return (symptom->moves   ? move_saving
+            : symptom->waits ? wait_saving
+                             : waste_saving)(work, line, symptom);
 }
 
 /* What saves most of those that are not weak, if there are any. */

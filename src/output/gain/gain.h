@@ -13,6 +13,9 @@
  *   ceiling  the CPU time of the innermost loop around the line; without one, of its function. If the line loses its own
  *            data from the caches, it pushes out those of others, too: and all that waits elsewhere
  *
+ * Lines of memory that threads take from each other cost from nothing to all of the time at the line, at a guess what so many
+ * transfers take.
+ *
  * Data that caches have lost when they are used again cost what the misses take, by the latencies of the machine
  * (stall.c), but no more than the time at the instructions that wait.
  *
@@ -93,19 +96,23 @@ struct gain_symptom {
     const char *kind;       /* as in JSON: "dead" */
     const char *what;       /* for people: "dead stores" */
     const char *share_of;   /* behind `waste`: "of the stores there are overwritten unread" */
+    const char *object;     /* what memory it is about, for people; NULL: nothing in particular */
     const char *labels[2];  /* of the places: "stored", "overwritten" */
     uint32_t line;          /* at which the access that does nothing is made */
     uint32_t first, second; /* contexts that stand for all */
-    size_t number;          /* in the list of its kind, from 1 */
+    size_t number;          /* in the list of its kind, from 1; 0: there is none */
     uint64_t seen;          /* wasted accesses that were caught there */
     bool weak;              /* too few to be shown */
     bool counted;           /* `waste` is exact: see gain/attach.h */
-    double part;            /* of the time there, what could go: 1, GAIN_ACCESS, GAIN_INHERENT */
-    bool sure;              /* the work, not only the access, can be left out: has a lower end */
-    bool general;           /* nothing is known of how it comes about */
+    uint64_t one_in; /* counted, but one location of that many was followed; 0 and 1: all were */
+    double part;     /* of the time there, what could go: 1, GAIN_ACCESS, GAIN_INHERENT */
+    bool sure;       /* the work, not only the access, can be left out: has a lower end */
+    bool general;    /* nothing is known of how it comes about */
     struct profile_share waste; /* of the accesses of its kind there */
     bool waits; /* nothing is done for nothing, but data that caches have lost are waited for: */
-    struct gain_stall stall; /* so long at most; not more than ticks at such accesses show */
+    bool moves; /* nor that, but memory is waited for that another thread has: */
+    struct gain_stall
+        stall; /* so long at most; not more than ticks at such accesses show; moves: at the line */
     struct advice advice;
     size_t order; /* set by gain_add */
 };
@@ -124,12 +131,35 @@ struct gain_count {
     double waste, use;
 };
 
+/* Accesses at a line that use something again, and how many miss each cache of the profile. */
+struct gain_missed {
+    double accesses, missing[GAIN_LEVELS];
+    double in_order[GAIN_LEVELS]; /* of missing: of code that walks over lines of memory in order */
+    uint64_t followed;            /* of accesses, or samples of them */
+};
+
+/* Transfers of cache lines between two contexts of a recording, each at a line of own code. */
+struct gain_transfer {
+    uint32_t first, second;
+    const char *object, *cause; /* as in struct profile_transfer; the caller's */
+    double transfers, whole, instructions;
+};
+struct gain_transfers;
+/* False: no memory. */
+bool gain_add_transfer(struct gain_transfers *to, const struct gain_transfer *transfer);
+
 /* What a verb whose findings can be mended provides. */
 struct analysis_gain {
     /* Of a recording by the exact engine: counts[line] += what it found of that kind. NULL: it counts nothing. False: no
        memory. */
     bool (*count)(const struct places *places, const struct gain_lines *lines, uint32_t kind,
                   struct gain_count *counts);
+    /* Likewise, of distances: missed[line] += the misses of each cache, and *whole += all accesses of the program. NULL: it
+       measures none. */
+    bool (*misses)(const struct places *places, const struct gain_lines *lines,
+                   struct gain_missed *missed, double *whole);
+    /* Likewise, of threads: adds what is worth anybody's time. NULL: it sees none. */
+    bool (*transfers)(const struct places *places, struct gain_transfers *to);
     /* Of a recording of its own: what threads waited for goes into the other profile's `waits`, most first. NULL: it times
        nothing. False: no memory. */
     bool (*waits)(const struct profile *timed, struct profile *profile);

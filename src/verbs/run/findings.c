@@ -28,10 +28,14 @@ static void print_head(struct printer *printer, const struct gain_finding *findi
 
 static void print_symptom(struct printer *printer, const struct gain_symptom *symptom)
 {
-    char line[TEXT_BYTES], share[32];
-    snprintf(line, sizeof line, "%s: %s %s ", symptom->what,
-             print_percent(symptom->waste.share, share), symptom->share_of);
-    if (symptom->counted)
+    char line[TEXT_BYTES] = "", share[32];
+    print_add(line, sizeof line, "%s%s%s: %s %s ", symptom->what, symptom->object ? " of " : "",
+              symptom->object ? symptom->object : "", print_percent(symptom->waste.share, share),
+              symptom->share_of);
+    if (symptom->counted && symptom->one_in > 1)
+        print_add(line, sizeof line, "(counted at one line of memory in %" PRIu64 ")",
+                  symptom->one_in);
+    else if (symptom->counted)
         print_add(line, sizeof line, "(exact: all were counted)");
     else
         print_add(line, sizeof line, "(seen %" PRIu64 " time%s)", symptom->seen,
@@ -67,7 +71,10 @@ static void print_finding(struct printer *printer, const struct gain_finding *fi
                           size_t number, struct chain chains[2])
 {
     const struct gain_symptom *first = &finding->symptoms[0];
-    print_link(printer, "view=pairs&kind=%s&pair=%zu", first->kind, first->number - 1);
+    if (first->number)
+        print_link(printer, "view=pairs&kind=%s&pair=%zu", first->kind, first->number - 1);
+    else
+        print_link_clear(printer);
     print_head(printer, finding, number);
     for (size_t i = 0, lines = 0; i < finding->count && lines < SYMPTOMS_SHOWN; i++)
         if (i == 0 || is_first_of_kind(finding, i)) {
@@ -179,6 +186,11 @@ static void gain_member(struct json *json, const struct gain_finding *finding)
     json_close(json, '}');
 }
 
+static bool is_exact(const struct gain_symptom *symptom)
+{
+    return symptom->counted && symptom->one_in <= 1;
+}
+
 static void symptom_item(struct json *json, const struct profile *profile,
                          const struct gain_symptom *symptom)
 {
@@ -189,7 +201,11 @@ static void symptom_item(struct json *json, const struct profile *profile,
     json_decimal(json, "share", symptom->waste.share, 6);
     json_interval(json, &symptom->waste);
     json_flag(json, "weak", symptom->weak);
-    json_flag(json, "exact", symptom->counted);
+    json_flag(json, "exact", is_exact(symptom));
+    if (symptom->one_in > 1)
+        json_count(json, "one_in", symptom->one_in);
+    if (symptom->object)
+        json_text(json, "object", symptom->object);
     json_advice(json, &symptom->advice);
     json_context(json, "first", profile, symptom->first);
     json_context(json, "second", profile, symptom->second);
@@ -206,9 +222,9 @@ static void finding_item(struct json *json, const struct places *places,
     gain_member(json, finding);
     json_flag(json, "weak", finding->weak);
     json_text(json, "evidence",
-              finding->weak                  ? "weak"
-              : finding->symptoms[0].counted ? "exact"
-                                             : "strong");
+              finding->weak                 ? "weak"
+              : is_exact(finding->symptoms) ? "exact"
+                                            : "strong");
     json_flag(json, "slight", finding->slight);
     json_count(json, "samples", finding->ticks);
     json_begin(json, "kinds", '[');

@@ -30,7 +30,8 @@ static void print_wait(struct printer *printer, const struct profile_wait *wait,
     char share[32], lost[32], place[TEXT_BYTES], name[NAME_BYTES], line[TEXT_BYTES * 2] = "";
     struct advice advice = advice_for(wait->cause);
     print_percent(share_of(wait), share);
-    fprintf(printer->out, "\n  %s%s%s", print_on(printer, BOLD), share, print_off(printer));
+    fprintf(printer->out, "\n  %s%s%s%s%s", print_link_on(printer), print_on(printer, BOLD), share,
+            print_off(printer), print_link_off(printer));
     name_clean(wait->function, name, sizeof name);
     print_add(line, sizeof line, " of the threads' time (%s) in %s",
               print_time(wait->lost_ns, lost), name);
@@ -59,8 +60,11 @@ void run_print_waits(struct printer *printer)
         return;
     fprintf(printer->out, "\n%sWaiting%s  ", print_on(printer, STRONG), print_off(printer));
     print_wrap(printer, PLAIN, 9, 2, "beyond the fastest execution; wall-clock time, not CPU time");
-    for (size_t i = 0; i < profile->waits_count && i < most && i < WAITS_SHOWN; i++)
+    for (size_t i = 0; i < profile->waits_count && i < most && i < WAITS_SHOWN; i++) {
+        print_link(printer, "view=waits&wait=%zu", i);
         print_wait(printer, &profile->waits[i], i ? &profile->waits[i - 1] : NULL);
+    }
+    print_link_clear(printer);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */

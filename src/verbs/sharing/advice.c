@@ -72,3 +72,24 @@ struct advice sharing_advice(const struct sharing_line *line)
         return advise("sharing.blocks", blocks);
     return line->lines > 1 ? advise("sharing.elements", elements) : advise("sharing.apart", apart);
 }
+
+struct advice sharing_usual(const char *id, const char **what)
+{
+    static const char wrongly[] = "false sharing", rightly[] = "true sharing",
+                      both[] = "true and false sharing";
+    static const struct usual {
+        const char *id, *text, *what;
+    } all[] = {
+        {"sharing.apart", apart, wrongly},     {"sharing.elements", elements, wrongly},
+        {"sharing.blocks", blocks, wrongly},   {"sharing.read-mostly", read_mostly, wrongly},
+        {"sharing.stack", stack, wrongly},     {"sharing.lock", lock, rightly},
+        {"sharing.same", same_bytes, rightly}, {"sharing.lock-beside", lock_beside, both},
+        {"sharing.mixed", mixed, both},
+    };
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        if (strcmp(all[i].id, id) == 0) {
+            *what = all[i].what;
+            return advise(all[i].id, all[i].text);
+        }
+    return (struct advice){0};
+}

@@ -7,6 +7,7 @@
 #define HEADROOM_SHARING_INTERNAL_H
 
 #include "analysis/advice.h"
+#include "gain/gain.h"
 #include "sharing/sharing.h"
 #include "show/json.h"
 #include "show/places.h"
@@ -88,6 +89,9 @@ struct sharing_pair sharing_ordered(const struct places *places, const struct sh
 
 struct advice sharing_advice(const struct sharing_line *line);
 
+/* The advice of that id, and what it is about: "false sharing". id NULL: none has it. */
+struct advice sharing_usual(const char *id, const char **what);
+
 /* One finding, with its picture. False: no memory. */
 bool sharing_print_line(struct printer *printer, const struct sharing_report *report,
                         const struct sharing_line *line, size_t number);
@@ -95,6 +99,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
 extern const struct analysis_text sharing_text;
 extern const struct analysis_compare sharing_compare;
 extern const struct analysis_export sharing_export;
+extern const struct analysis_gain sharing_gains;
 bool sharing_json(struct json *json, const struct places *places,
                   const struct report_options *options);
 

@@ -15,4 +15,5 @@ const struct analysis sharing_analysis = {
     .json = sharing_json,
     .compare = &sharing_compare,
     .export = &sharing_export,
+    .gain = &sharing_gains,
 };
