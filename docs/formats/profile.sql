@@ -612,6 +612,7 @@ CREATE TABLE shared_field(position INTEGER PRIMARY KEY, line INTEGER NOT NULL, b
 --   element               name, or NULL               key
 --   element_bytes         0 to 2^50                   key
 
+-- Since version 12. Merging: rows with equal keys become one.
 -- Rows are in the order of their keys, which differ.
 CREATE TABLE missed(frame INTEGER NOT NULL, bytes INTEGER NOT NULL, accesses REAL NOT NULL, followed INTEGER NOT NULL, missing REAL NOT NULL, in_order REAL NOT NULL, whole REAL NOT NULL, PRIMARY KEY(frame, bytes)) WITHOUT ROWID;
 --   frame                 frame                       key
