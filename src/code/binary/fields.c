@@ -67,10 +67,13 @@ static bool in_range(const struct walk *walk, uint64_t offset, uint64_t bytes)
 /* ---- leaves -------------------------------------------------------------------------------------- */
 
 /* NULL: it has none. */
-static const char *owner_name(struct walk *walk, const Dwarf_Die *owner)
+static const char *part_name(struct walk *walk, const Dwarf_Die *type)
 {
-    return owner && types_has_name(owner) ? data_type_name(walk->binary, owner, walk->language)
-                                          : NULL;
+    Dwarf_Die peeled;
+    if (!type || !types_peel(type, &peeled) ||
+        (types_is_aggregate(&peeled) && !types_has_name(type)))
+        return NULL;
+    return data_type_name(walk->binary, type, walk->language);
 }
 
 static void add_leaf(struct walk *walk, const Dwarf_Die *type, uint64_t bytes,
@@ -81,20 +84,19 @@ static void add_leaf(struct walk *walk, const Dwarf_Die *type, uint64_t bytes,
         return;
     util_text_add(&path, walk->path, walk->length);
     struct binary_field *field = &walk->fields[walk->count];
-    *field = (struct binary_field){
-        .offset = spot->offset,
-        .bytes = bytes,
-        .bit = spot->bit,
-        .bits = spot->bits,
-        .overlaps = spot->overlaps,
-        .path = data_keep(walk->binary, &path),
-        .type = data_type_name(walk->binary, type, walk->language),
-        .owner = owner_name(walk, spot->owner),
-        .element =
-            spot->element ? data_type_name(walk->binary, spot->element, walk->language) : NULL,
-        .in_owner = spot->owner ? spot->offset - spot->in_owner : 0,
-        .element_bytes = spot->element_bytes,
-        .handle = data_handle(walk->binary, type, walk->language, false)};
+    *field =
+        (struct binary_field){.offset = spot->offset,
+                              .bytes = bytes,
+                              .bit = spot->bit,
+                              .bits = spot->bits,
+                              .overlaps = spot->overlaps,
+                              .path = data_keep(walk->binary, &path),
+                              .type = data_type_name(walk->binary, type, walk->language),
+                              .owner = part_name(walk, spot->owner),
+                              .element = part_name(walk, spot->element),
+                              .in_owner = spot->owner ? spot->offset - spot->in_owner : 0,
+                              .element_bytes = spot->element_bytes,
+                              .handle = data_handle(walk->binary, type, walk->language, false)};
     walk->count += field->path != NULL;
 }
 

@@ -31,15 +31,30 @@ static int compare_users(const void *left, const void *right)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
+static int compare_fields(const void *left, const void *right)
+{
+    const struct profile_shared_field *a = left, *b = right;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    unsigned first = 8 * a->byte + a->bit, second = 8 * b->byte + b->bit;
+    if (first != second)
+        return first < second ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return strcmp(a->path, b->path);
+}
+
 static bool copy_rows(struct sharing_report *report)
 {
     const struct profile *profile = report->profile;
     size_t pairs = profile->shared_pairs_count, users = profile->shared_users_count;
+    size_t fields = profile->shared_fields_count;
+    report->fields = calloc(fields + 1, sizeof *report->fields);
     report->rows = calloc(pairs + 1, sizeof *report->rows);
     report->pairs = calloc(pairs + 1, sizeof *report->pairs);
     report->users = calloc(users + 1, sizeof *report->users);
     report->lines = calloc(profile->shared_lines_count + 1, sizeof *report->lines);
-    if (!report->rows || !report->pairs || !report->users || !report->lines)
+    if (!report->rows || !report->pairs || !report->users || !report->lines || !report->fields)
         return false;
     if (pairs) {
         memcpy(report->rows, profile->shared_pairs, pairs * sizeof *report->rows);
@@ -48,6 +63,10 @@ static bool copy_rows(struct sharing_report *report)
     if (users) {
         memcpy(report->users, profile->shared_users, users * sizeof *report->users);
         qsort(report->users, users, sizeof *report->users, compare_users);
+    }
+    if (fields) {
+        memcpy(report->fields, profile->shared_fields, fields * sizeof *report->fields);
+        qsort(report->fields, fields, sizeof *report->fields, compare_fields);
     }
     return true;
 }
@@ -186,7 +205,7 @@ static void fill_line(const struct sharing_report *report, struct sharing_line *
 static void fill_lines(struct sharing_report *report)
 {
     const struct profile *profile = report->profile;
-    size_t pair = 0, user = 0;
+    size_t pair = 0, user = 0, field = 0;
     for (uint32_t i = 0; i < profile->shared_lines_count; i++) {
         struct sharing_line *line = &report->lines[report->lines_count++];
         line->rows = &report->rows[pair];
@@ -196,6 +215,9 @@ static void fill_lines(struct sharing_report *report)
             line->rows_count++;
         for (; user < profile->shared_users_count && report->users[user].line == i; user++)
             line->users_count++;
+        line->fields = &report->fields[field];
+        for (; field < profile->shared_fields_count && report->fields[field].line == i; field++)
+            line->fields_count++;
         fill_line(report, line, &profile->shared_lines[i]);
     }
 }
@@ -331,6 +353,7 @@ void sharing_report_free(void *made)
     free(report->rows);
     free(report->pairs);
     free(report->users);
+    free(report->fields);
     free(report->lines);
     free(report);
 }

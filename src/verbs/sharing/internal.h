@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of sharing: lines with their pairs and threads, ranked (figures.c), what to do (advice.c), for people
+ * Between the files of sharing: lines with their pairs and threads, ranked (figures.c), fields (fields.c), what to do (advice.c), for people
  * (text.c; line_text.c: one line with its picture), as JSON (json.c), in comparisons (compare.c) and exports (export.c).
  */
 #ifndef HEADROOM_SHARING_INTERNAL_H
@@ -44,6 +44,8 @@ struct sharing_line {
     size_t pairs_count;
     const struct profile_shared_user *users; /* by thread */
     size_t users_count;
+    const struct profile_shared_field *fields; /* by their bytes */
+    size_t fields_count;
     enum sharing_class class;
     double transfers, share; /* of all transfers */
     bool locked;             /* most of what is true is by locked instructions */
@@ -62,6 +64,7 @@ struct sharing_report {
     struct profile_shared_pair *rows; /* the memory of all lines' rows */
     struct sharing_pair *pairs;       /* likewise */
     struct profile_shared_user *users;
+    struct profile_shared_field *fields;
     struct profile_shared_run totals; /* of all processes; exhausted: how many of them */
     double transfers;
     uint32_t threads; /* in the matrix */
@@ -83,6 +86,41 @@ struct sharing_part {
 };
 /* The next part of `parts`, of a row, from *at on, NULL at first; false: there is none. */
 bool sharing_next_part(const char *parts, const char **at, struct sharing_part *part);
+
+/* ---- fields (fields.c) ------------------------------------------------------------------------- */
+
+enum { SHARING_FIELDS_MAX = 128 };
+
+/* Bytes of the line. */
+uint64_t sharing_field_mask(const struct profile_shared_field *field);
+uint64_t sharing_used(const struct sharing_line *line);
+
+/* Those with bytes of the mask, in order; returns how many. */
+size_t sharing_fields_in(const struct sharing_line *line, uint64_t mask,
+                         const struct profile_shared_field *found[SHARING_FIELDS_MAX]);
+/* "counters[0].hits", "counters[0..3].hits", "left and right", "a and 3 more". False: none is known. */
+bool sharing_fields_text(const struct sharing_line *line, uint64_t mask, char text[NAME_BYTES]);
+
+/* Neighbours that threads use alike: one field, or elements of one array. */
+struct sharing_run {
+    const struct profile_shared_field *first, *last;
+    char text[NAME_BYTES];
+};
+/* The next run of fields that are used, from *at on, 0 at first. False: there is none. */
+bool sharing_next_run(const struct sharing_line *line, size_t *at, struct sharing_run *run);
+
+/* Two fields that different threads use, one of which is written, and why they are neighbours. */
+enum sharing_apart { SHARING_APART_ELEMENTS, SHARING_APART_MEMBERS, SHARING_APART_VARIABLES };
+struct sharing_remedy {
+    const struct profile_shared_field *first, *second;
+    enum sharing_apart kind;
+    const char *type; /* of the elements, or that has the members; NULL: not known */
+    uint64_t bytes;   /* of such an element */
+};
+/* False: nothing that is known could be kept apart. */
+bool sharing_remedy(const struct sharing_line *line, struct sharing_remedy *remedy);
+/* A sentence of `bytes` bytes at most. */
+void sharing_remedy_text(const struct sharing_remedy *remedy, char *text, size_t bytes);
 
 /* With the places in an order that is that of all profiles: by what they read like, not by their numbers. */
 struct sharing_pair sharing_ordered(const struct places *places, const struct sharing_pair *pair);

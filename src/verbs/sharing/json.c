@@ -65,6 +65,44 @@ static void parts_member(struct json *json, const char *parts)
     json_close(json, ']');
 }
 
+static void fields_member(struct json *json, const struct sharing_line *line)
+{
+    json_begin(json, "fields", '[');
+    for (size_t i = 0; i < line->fields_count; i++) {
+        const struct profile_shared_field *field = &line->fields[i];
+        json_begin_item(json);
+        json_text(json, "path", field->path);
+        json_count(json, "byte", field->byte);
+        json_count(json, "bytes", field->bytes);
+        json_count(json, "bit", field->bit);
+        json_count(json, "bits", field->bits);
+        json_text(json, "type", field->type);
+        json_text(json, "owner", field->owner);
+        json_text(json, "element", field->element);
+        json_count(json, "element_bytes", field->element_bytes);
+        json_flag(json, "overlaps", field->flags & PROFILE_FIELD_OVERLAPS);
+        json_flag(json, "guessed", field->flags & PROFILE_FIELD_GUESSED);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* What to keep apart. */
+static void remedy_member(struct json *json, const struct sharing_line *line)
+{
+    static const char *const kinds[] = {"elements", "members", "variables"};
+    struct sharing_remedy remedy;
+    if (!sharing_remedy(line, &remedy))
+        return;
+    json_begin(json, "apart", '{');
+    json_text(json, "kind", kinds[remedy.kind]);
+    json_text(json, "first", remedy.first->path);
+    json_text(json, "second", remedy.second->path);
+    json_text(json, "type", remedy.type);
+    json_count(json, "type_bytes", remedy.bytes);
+    json_close(json, '}');
+}
+
 static const char *kind_name(const struct profile_shared_pair *row)
 {
     bool first = row->first_kind & SHARING_WRITES, second = row->second_kind & SHARING_WRITES;
@@ -120,6 +158,8 @@ static void line_object(struct json *json, const struct sharing_report *report,
         json_context(json, "allocated", report->profile, row->context);
     users_member(json, line);
     parts_member(json, row->parts);
+    fields_member(json, line);
+    remedy_member(json, line);
     pairs_member(json, report->profile, line, limit);
     struct advice advice = sharing_advice(line);
     json_advice(json, &advice);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 8, PAIRS_SHOWN = 3, PARTS_SHOWN = 6, LABEL_COLUMNS = 11 };
+enum { ROWS_MAX = 8, PAIRS_SHOWN = 3, FIELDS_SHOWN = 16, PARTS_SHOWN = 6, LABEL_COLUMNS = 11 };
 
 /* ---- the picture ------------------------------------------------------------------------------ */
 
@@ -79,6 +79,36 @@ static void print_picture(struct printer *printer, const struct sharing_line *li
         fprintf(printer->out, "  and %zu more kinds of use\n", left);
 }
 
+/* Which fields the bytes that are used belong to. */
+static void print_fields(struct printer *printer, const struct sharing_line *line)
+{
+    struct sharing_run run;
+    size_t shown = 0, left = 0;
+    for (size_t at = 0; sharing_next_run(line, &at, &run);) {
+        char bytes[24], name[NAME_BYTES], type[NAME_BYTES];
+        unsigned from = run.first->byte, to = run.last->byte + run.last->bytes - 1;
+        if (shown++ >= FIELDS_SHOWN) {
+            left++;
+            continue;
+        }
+        if (run.first->bits)
+            snprintf(bytes, sizeof bytes, "%u.%u", from, run.first->bit);
+        else
+            snprintf(bytes, sizeof bytes, from == to ? "%u" : "%u–%u", from, to);
+        fprintf(printer->out, "  ");
+        print_pad(printer, bytes, LABEL_COLUMNS - 2, false);
+        name_clean(run.text, name, sizeof name);
+        fputs(name, printer->out);
+        name_clean(run.first->type ? run.first->type : "", type, sizeof type);
+        print_tail(printer, DIM, LABEL_COLUMNS + name_columns(name), LABEL_COLUMNS + 2, type);
+    }
+    if (left)
+        fprintf(printer->out, "  and %zu more fields\n", left);
+    if (line->fields_count && line->fields[0].flags & PROFILE_FIELD_GUESSED)
+        fprintf(printer->out, "  %sthe type is a guess, from the variable that took the block%s\n",
+                print_on(printer, DIM), print_off(printer));
+}
+
 /* The objects that begin on the line, where there are several. */
 static void print_parts(struct printer *printer, const struct profile_shared_line *row)
 {
@@ -116,6 +146,35 @@ static void bytes_text(uint64_t mask, char text[32])
     snprintf(text, 32, low == high ? "byte %u" : "bytes %u–%u", low, high);
 }
 
+/* "counters[0].hits against counters[1].misses". */
+static void print_pair_fields(struct printer *printer, const struct sharing_line *line,
+                              const struct sharing_pair *pair)
+{
+    char names[2][NAME_BYTES], text[TEXT_BYTES], clean[TEXT_BYTES];
+    if (!sharing_fields_text(line, pair->first_mask, names[0]) ||
+        !sharing_fields_text(line, pair->second_mask, names[1]))
+        return;
+    if (strcmp(names[0], names[1]) == 0)
+        snprintf(text, sizeof text, "%s", names[0]);
+    else
+        snprintf(text, sizeof text, "%s against %s", names[0], names[1]);
+    name_clean(text, clean, sizeof clean);
+    fprintf(printer->out, "      ");
+    print_wrap(printer, PLAIN, 6, 8, clean);
+}
+
+static void print_remedy(struct printer *printer, const struct sharing_line *line)
+{
+    struct sharing_remedy remedy;
+    char text[TEXT_BYTES], clean[TEXT_BYTES];
+    if (!sharing_remedy(line, &remedy))
+        return;
+    sharing_remedy_text(&remedy, text, sizeof text);
+    name_clean(text, clean, sizeof clean);
+    fprintf(printer->out, "      ");
+    print_wrap(printer, PLAIN, 6, 6, clean);
+}
+
 static void print_pair(struct printer *printer, const struct sharing_line *line,
                        const struct sharing_pair *pair, struct chain chains[2])
 {
@@ -128,6 +187,7 @@ static void print_pair(struct printer *printer, const struct sharing_line *line,
         fprintf(printer->out, "      %s of it, %s, within %s\n", share, how, bytes[0]);
     else
         fprintf(printer->out, "      %s of it, %s: %s and %s\n", share, how, bytes[0], bytes[1]);
+    print_pair_fields(printer, line, pair);
     if (!place_pair_is_known(pair->first_place, pair->second_place)) {
         fprintf(printer->out, "      places that were too many to be kept apart\n");
         return;
@@ -187,6 +247,9 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
     print_head(printer, report, line, number);
     print_picture(printer, line);
     putc('\n', printer->out);
+    print_fields(printer, line);
+    if (line->fields_count)
+        putc('\n', printer->out);
     print_parts(printer, line->row);
     print_allocation(printer, report, line, &chains[0]);
     for (size_t i = 0; i < line->pairs_count && i < PAIRS_SHOWN; i++)
@@ -194,6 +257,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
     if (line->pairs_count > PAIRS_SHOWN)
         fprintf(printer->out, "      %sand %zu more pairs of places%s\n", print_on(printer, DIM),
                 line->pairs_count - PAIRS_SHOWN, print_off(printer));
+    print_remedy(printer, line);
     struct advice advice = sharing_advice(line);
     print_given(printer, &advice, number);
     free(chains);
