@@ -2215,6 +2215,40 @@ static void transformations_need_their_evidence(void **state)
         {FACTS(.shared = 2, .shared_here = 2, LOOPS("for (auto &x : all)", NULL)),
          TRANSFORM_TILING},
         {FACTS(.shared = 3, .shared_here = 2), TRANSFORM_TILING},
+        /* along memory, in what a larger cache holds: loads are saved, not waiting */
+        {FACTS(.shared = 2, .shared_here = 2, .in_order = true, .cached = true),
+         TRANSFORM_UNROLL_AND_JAM},
+        {FACTS(.shared = 2, .shared_here = 2, .in_order = true), TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, .cached = true), TRANSFORM_TILING},
+        {FACTS(.shared = 4, .shared_here = 3, .in_order = true, .cached = true,
+               .reuse_source = "C(I,J) = C(I,J) + TEMP*A(I,L)",
+               LOOPS("DO 70 I = 1,M", "DO 80 L = 1,K", "DO 90 J = 1,N")),
+         TRANSFORM_UNROLL_AND_JAM},
+        {FACTS(.shared = 2, .shared_here = 2, .in_order = true, .cached = true,
+               .reuse_source = "y[i] += m[i][j] * x[j];",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)")),
+         TRANSFORM_UNROLL_AND_JAM},
+        /* all of it goes on to other elements with every iteration: the caller comes back to them */
+        {FACTS(.shared = 2, .shared_here = 2, .in_order = true, .reuse_source = "sum += m[i][j];",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 3, .shared_here = 2, .in_order = true, .cached = true,
+               .reuse_source = "sum += m[i * n + j] * (a[i][j] + 1);",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)")),
+         TRANSFORM_BATCHING},
+        {FACTS(.shared = 3, .shared_here = 2, .in_order = true, .reuse_source = "sum += m[i][j];",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)"),
+               .calling_source = "while (changed)"),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, .in_order = true, .reuse_source = "S = S + A(I,J)",
+               LOOPS("DO 10 I = 1, N", "DO J = 1, N")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, .in_order = true, .reuse_source = "sum += m[i][j",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)")),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 4, .shared_here = 4, .in_order = true, .reuse_source = "sum += m[i][j];",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)", "for (;;)")),
+         TRANSFORM_TILING},
         {FACTS(.shared = 2, .shared_here = 2, .use_walks = 1), TRANSFORM_NONE},
         {FACTS(.recursive = true), TRANSFORM_RECURSION},
         {FACTS(.recursive = true, .use_walks = 1, .reuse_walks = 1, .forward = true),
@@ -2532,6 +2566,15 @@ static void inlined_loops_count_once(void **state)
     assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.shared.0.line"), 19);
     assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.shared.1.line"), 49);
     json_decref(root);
+    suggests(profile, "tiling");
+    /* Along memory, in what the largest cache holds. */
+    add_cache(profile, 1, 32 << 10);
+    add_cache(profile, 3, 8 << 20);
+    suggests(profile, "tiling");
+    profile->frames[profile->contexts[sum].frame].flags |= PROFILE_FRAME_IN_ORDER;
+    suggests(profile, "unroll and jam");
+    shows(profile, &options, "Unroll and jam: the innermost loop goes along memory in order");
+    profile->caches[profile->caches_count - 1].bytes = 200000;
     suggests(profile, "tiling");
     profile_free(profile);
 }

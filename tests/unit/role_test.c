@@ -297,6 +297,68 @@ static void repeated_loads_are_known(void **state)
     done(function, flow);
 }
 
+FUNCTION(
+    columns,
+    "xor %eax, %eax\n1:" MARK(down) "addsd (%rdi,%rax), %xmm0\n" MARK(
+        element) "addsd (%rsi,%rdx,8), %xmm0\n" MARK(downward) "movaps %xmm0, (%r8)\n"
+                                                               "add $16384, %rax\n inc %edx\n sub "
+                                                               "$16, %r8\n cmp $100, %edx\n"
+                                                               "jne 1b\n" MARK(
+                                                                   outside) "mov %rax, (%rdi)\n "
+                                                                            "ret\n");
+DECLARE(down);
+DECLARE(element);
+DECLARE(downward);
+DECLARE(outside);
+
+static void strides_are_known(void **state)
+{
+    struct cfg *flow;
+    int64_t stride = 77;
+    struct role_function *function = look(columns, columns_end, &flow);
+    assert_true(role_stride(function, AT(down), &stride));
+    assert_int_equal(stride, 16384);
+    assert_true(role_stride(function, AT(element), &stride));
+    assert_int_equal(stride, 8);
+    assert_true(role_stride(function, AT(downward), &stride));
+    assert_int_equal(stride, -16);
+    assert_false(role_stride(function, AT(outside), &stride));
+    assert_false(role_stride(function, AT(down) + 1, &stride));
+    done(function, flow);
+    function = look(walking, walking_end, &flow);
+    assert_true(role_stride(function, AT(fixed), &stride));
+    assert_int_equal(stride, 0);
+    done(function, flow);
+    stride = 77;
+    function = look(seeking, seeking_end, &flow);
+    assert_false(role_stride(function, AT(link), &stride));
+    assert_int_equal(stride, 77);
+    done(function, flow);
+}
+
+/* A sum over rows as gcc compiles it: both loops have one head. */
+FUNCTION(rows, "lea 0x1000(%rdi), %rcx\n mov %rdi, %rax\n lea 0x101000(%rdi), %rsi\n"
+               "mov %rcx, %rdx\n1:" MARK(
+                   row) "addsd (%rax), %xmm0\n"
+                        "add $16, %rax\n" MARK(
+                            row_too) "addsd -8(%rax), %xmm0\n cmp %rdx, %rax\n jne 1b\n"
+                                     "add $0x1000, %rdx\n mov %rcx, %rax\n cmp %rsi, %rdx\n je 2f\n"
+                                     "add $0x1000, %rcx\n jmp 1b\n2: ret\n");
+DECLARE(row);
+DECLARE(row_too);
+
+static void loops_with_one_head_are_two(void **state)
+{
+    struct cfg *flow;
+    int64_t stride = 0;
+    struct role_function *function = look(rows, rows_end, &flow);
+    assert_int_equal(role_reach(function, AT(row), AT(row)), ROLE_OUTER);
+    assert_int_equal(role_reach(function, AT(row_too), AT(row_too)), ROLE_OUTER);
+    assert_true(role_stride(function, AT(row_too), &stride));
+    assert_int_equal(stride, 16);
+    done(function, flow);
+}
+
 /* Any bytes give answers. */
 static void noise_is_no_harm(void **state)
 {
@@ -317,6 +379,7 @@ static void noise_is_no_harm(void **state)
             role_of(function, at, turn & 1);
             role_updates(function, at);
             role_is_updated(function, at);
+            role_stride(function, at, &(int64_t){0});
             role_reach(function, at, 4096 + base_random_below(&random, sizeof bytes));
         }
         done(function, flow);
@@ -334,6 +397,7 @@ int main(void)
         cmocka_unit_test(saved_registers_are_known), cmocka_unit_test(spilled_values_are_known),
         cmocka_unit_test(updates_are_known),         cmocka_unit_test(moves_are_no_updates),
         cmocka_unit_test(enter_takes_no_address),    cmocka_unit_test(repeated_loads_are_known),
+        cmocka_unit_test(strides_are_known),         cmocka_unit_test(loops_with_one_head_are_two),
         cmocka_unit_test(noise_is_no_harm),
     };
     return cmocka_run_group_tests(tests, start, NULL);

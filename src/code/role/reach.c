@@ -207,16 +207,83 @@ static void note_round(struct rounds *rounds, const struct step *step)
         rounds->steps[step->moved] += from->displacement;
 }
 
+static void note_block(struct rounds *rounds, const struct role_function *function, uint32_t block)
+{
+    for (uint32_t i = function->first[block]; i < function->first[block + 1]; i++)
+        note_round(rounds, &function->steps[i]);
+    rounds->written &= ~ROLE_BIT(BASE_RSP);
+}
+
 static struct rounds rounds_of(const struct role_function *function, uint32_t loop)
 {
     const struct cfg *flow = function->flow;
     struct rounds rounds = {0};
     for (uint32_t b = 0; b < flow->blocks_count; b++)
         if (cfg_loop_holds(flow, loop, b))
-            for (uint32_t i = function->first[b]; i < function->first[b + 1]; i++)
-                note_round(&rounds, &function->steps[i]);
-    rounds.written &= ~ROLE_BIT(BASE_RSP);
+            note_block(&rounds, function, b);
     return rounds;
+}
+
+/* The blocks on the ways from a loop's head to one of its back edges. */
+struct body {
+    uint32_t blocks[BLOCKS_MAX];
+    uint32_t count; /* 0: too many */
+};
+
+static bool body_holds(const struct body *body, uint32_t block)
+{
+    for (uint32_t i = 0; i < body->count; i++)
+        if (body->blocks[i] == block)
+            return true;
+    return false;
+}
+
+static struct body body_of(const struct cfg *flow, uint32_t loop, uint32_t from)
+{
+    struct body body = {.blocks = {flow->loops[loop].head}, .count = 1};
+    if (from != body.blocks[0])
+        body.blocks[body.count++] = from;
+    for (uint32_t at = 1; at < body.count; at++) {
+        const struct cfg_block *block = &flow->blocks[body.blocks[at]];
+        for (uint32_t i = 0; i < block->into; i++) {
+            uint32_t before = flow->edges[flow->into[block->first_into + i]].from;
+            if (body_holds(&body, before) || !cfg_loop_holds(flow, loop, before))
+                continue;
+            if (body.count == BLOCKS_MAX)
+                return (struct body){.count = 0};
+            body.blocks[body.count++] = before;
+        }
+    }
+    return body;
+}
+
+/*
+ * Loops nested perfectly may have one head: the outer one goes back to the inner one's first instruction, with another place to
+ * begin from. To the flow they are one loop, in which the address moves by no constant. What it does in the rounds of the
+ * inner one: on the shortest way round through the block. False: there is no such thing.
+ */
+static bool rounds_of_inner(const struct role_function *function, uint32_t loop, uint32_t block,
+                            struct rounds *rounds)
+{
+    const struct cfg *flow = function->flow;
+    const struct cfg_block *head = &flow->blocks[flow->loops[loop].head];
+    struct body least = {.count = 0};
+    uint32_t back_edges = 0;
+    for (uint32_t i = 0; i < head->into; i++) {
+        uint32_t from = flow->edges[flow->into[head->first_into + i]].from;
+        if (!cfg_loop_holds(flow, loop, from))
+            continue;
+        struct body body = body_of(flow, loop, from);
+        back_edges++;
+        if (body_holds(&body, block) && (!least.count || body.count < least.count))
+            least = body;
+    }
+    if (back_edges < 2 || !least.count)
+        return false;
+    *rounds = (struct rounds){0};
+    for (uint32_t i = 0; i < least.count; i++)
+        note_block(rounds, function, least.blocks[i]);
+    return true;
 }
 
 static uint64_t registers_of(const struct place *place)
@@ -325,7 +392,13 @@ static enum role_reach reach_of_itself(const struct role_function *function, uin
         return is_moving(rounds) ? ROLE_INVARIANT : ROLE_NO_REACH;
     if (decides_exit(function, loop, number, block))
         return ROLE_SEARCH;
-    if (!stride_of(rounds, place, &stride) || !stride)
+    if (!stride_of(rounds, place, &stride)) {
+        struct rounds inner;
+        bool walks = rounds_of_inner(function, loop, block, &inner) &&
+                     stride_of(&inner, place, &stride) && stride;
+        return walks ? ROLE_OUTER : ROLE_NO_REACH;
+    }
+    if (!stride)
         return ROLE_NO_REACH;
     return function->flow->loops[loop].parent ? ROLE_OUTER : ROLE_CALL;
 }
@@ -349,4 +422,22 @@ enum role_reach role_reach(const struct role_function *function, uint64_t first,
         return reach_of_itself(function, loop, &rounds, number, block);
     return reach_of_neighbours(&rounds, &touch_of(other, ISA_LOAD)->place,
                                &touch_of(step, ISA_LOAD)->place);
+}
+
+bool role_stride(const struct role_function *function, uint64_t address, int64_t *stride)
+{
+    uint32_t number, block;
+    const struct step *step = step_at(function, address, &number, &block);
+    const struct touch *touch = step ? touch_of(step, ISA_LOAD | ISA_STORE) : NULL;
+    uint32_t loop = step ? function->flow->blocks[block].loop : 0;
+    int64_t found;
+    if (!touch || !loop)
+        return false;
+    struct rounds rounds = rounds_of(function, loop);
+    if (!stride_of(&rounds, &touch->place, &found) &&
+        !(rounds_of_inner(function, loop, block, &rounds) &&
+          stride_of(&rounds, &touch->place, &found)))
+        return false;
+    *stride = found;
+    return true;
 }

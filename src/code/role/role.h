@@ -55,4 +55,8 @@ bool role_is_updated(const struct role_function *function, uint64_t address);
 /* first and second: addresses of instructions that load; executed in one call of the function. */
 enum role_reach role_reach(const struct role_function *function, uint64_t first, uint64_t second);
 
+/* By how many bytes the address of the instruction's access moves in a round of the innermost loop around it: 0 if it stays.
+   False: it is in no loop, or does not move by a constant; stride is as it was. */
+bool role_stride(const struct role_function *function, uint64_t address, int64_t *stride);
+
 #endif

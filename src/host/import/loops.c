@@ -14,6 +14,7 @@
 #include "cfg/cfg.h"
 #include "import/internal.h"
 #include "pathgraph/pathgraph.h"
+#include "role/role.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,16 +30,24 @@ enum {
 };
 
 #define CODE_BYTES_MAX (UINT64_C(24) << 20) /* of all functions: about a second */
+#define ROLE_BYTES_MAX (UINT64_C(6) << 20)  /* of those whose accesses are looked at: the same */
+
+enum {
+    IN_ORDER_BYTES = 64
+}; /* see PROFILE_FRAME_IN_ORDER: code that is unrolled takes some elements at a time */
 
 struct import_loops {
     struct profile *profile;
     bool wanted;
     struct binary *binary;
     uint32_t module;
-    uint64_t start, end; /* of the function at hand; equal: none */
-    struct cfg *flow;    /* NULL: nothing is known of it         */
-    uint32_t *ids;       /* in the profile, by loop; 0: not yet  */
-    uint64_t code_bytes;
+    uint64_t start, end;        /* of the function at hand; equal: none */
+    struct cfg *flow;           /* NULL: nothing is known of it         */
+    uint32_t *ids;              /* in the profile, by loop; 0: not yet  */
+    uint8_t *bytes;             /* of the function at hand */
+    struct role_function *role; /* NULL: not looked at, or nothing known */
+    bool role_asked;
+    uint64_t code_bytes, role_bytes;
     uint64_t left_out; /* functions */
     struct pathgraph_returns returns;
 };
@@ -56,9 +65,14 @@ struct import_loops *import_loops_new(struct profile *profile)
 
 static void leave_function(struct import_loops *loops)
 {
+    role_free(loops->role);
     cfg_free(loops->flow);
+    free(loops->bytes);
     free(loops->ids);
+    loops->role = NULL;
+    loops->role_asked = false;
     loops->flow = NULL;
+    loops->bytes = NULL;
     loops->ids = NULL;
     loops->start = loops->end = 0;
 }
@@ -336,7 +350,7 @@ static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
 static bool read_function(struct import_loops *loops)
 {
     size_t count = (size_t)(loops->end - loops->start);
-    uint8_t *bytes = count <= CFG_BYTES_MAX ? malloc(count) : NULL;
+    uint8_t *bytes = loops->bytes = count <= CFG_BYTES_MAX ? malloc(count) : NULL;
     enum base_status status = count <= CFG_BYTES_MAX ? BASE_NO_MEMORY : BASE_UNSUPPORTED;
     if (bytes)
         status = binary_read(loops->binary, loops->start, bytes, count);
@@ -348,7 +362,6 @@ static bool read_function(struct import_loops *loops)
                             .context = &loops->returns};
     if (status == BASE_OK)
         status = cfg_of_code(&code, &loops->flow);
-    free(bytes);
     if (status != BASE_OK)
         return status != BASE_NO_MEMORY;
     loops->ids = calloc(loops->flow->loops_count, sizeof *loops->ids);
@@ -429,6 +442,29 @@ static bool enter_loop(struct import_loops *loops, uint32_t loop)
     return true;
 }
 
+/* The machine code of the function at hand, looked at once. False: no memory. */
+static bool ask_role(struct import_loops *loops)
+{
+    size_t count = (size_t)(loops->end - loops->start);
+    if (loops->role_asked || count > ROLE_BYTES_MAX - loops->role_bytes)
+        return true;
+    loops->role_asked = true;
+    loops->role_bytes += count;
+    return role_of_function(loops->flow, loops->bytes, count, &loops->role) != BASE_NO_MEMORY;
+}
+
+/* Does the instruction of the innermost frame go along memory in its loop? False: no memory. */
+static bool note_order(struct import_loops *loops, uint64_t address, struct profile_frame *frame)
+{
+    int64_t stride = 0;
+    if (!ask_role(loops))
+        return false;
+    if (loops->role && role_stride(loops->role, address, &stride) && stride &&
+        stride <= IN_ORDER_BYTES && stride >= -IN_ORDER_BYTES)
+        frame->flags |= PROFILE_FRAME_IN_ORDER;
+    return true;
+}
+
 bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, uint32_t module,
                             uint64_t look_up, uint32_t first, uint32_t count)
 {
@@ -445,7 +481,7 @@ bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, u
     uint32_t loop = loops->flow ? visible(loops->flow, cfg_loop_at(loops->flow, look_up)) : 0;
     if (loop == 0)
         return true;
-    if (!enter_loop(loops, loop))
+    if (!enter_loop(loops, loop) || !note_order(loops, look_up, &loops->profile->frames[first]))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         struct profile_frame_loop *row = profile_add_frame_loops(loops->profile);

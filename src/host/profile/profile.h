@@ -64,6 +64,9 @@ enum profile_frame_flags {
     PROFILE_FRAME_UPDATE = 512, /* the store leaves a value made from the one it replaces */
     /* By debugging information; not in files of headrooms before this was known. */
     PROFILE_FRAME_UNOPTIMIZED = 1024, /* the code was compiled without optimization */
+    /* Of innermost frames in loops, from the machine code, where loops are known; the same. */
+    PROFILE_FRAME_IN_ORDER =
+        2048, /* each round of the innermost loop goes on along memory, a line's length at most */
 };
 
 struct profile_frame {

@@ -30,6 +30,7 @@ struct reuse_pair {
     double stack_squares;
     double spread;                 /* Σ weight²: of the samples, as far as they are known */
     double far;                    /* what the order goes by: see rank.c; 0 for what happens once */
+    double in_order;               /* of far: of instructions that go along memory in their loops */
     bool once;                     /* far apart, but at most once for each location */
     double share, far_share;       /* of all reuses, of all far; 0 if there are none */
     struct profile_share interval; /* of share; known: samples */
@@ -194,6 +195,7 @@ enum transform_kind {
     TRANSFORM_BLOCKING,
     TRANSFORM_TIME_TILING,
     TRANSFORM_TILING,
+    TRANSFORM_UNROLL_AND_JAM,
     TRANSFORM_INTERCHANGE,
     TRANSFORM_BATCHING,
     TRANSFORM_RECURSION,
@@ -211,9 +213,11 @@ struct transform_facts {
     unsigned use_walks, reuse_walks; /* loops that the end lies in and the other does not; a library
                                         function that goes through memory counts for one */
     bool use_called, reuse_called;   /* the end lies in a call made by the ancestor */
-    bool recursive, forward, backward;     /* as in struct shape */
-    bool library;                          /* one of the loops of `shared_here` is a library's */
-    const char *use_source, *reuse_source; /* lines; NULL: unknown */
+    bool recursive, forward, backward; /* as in struct shape */
+    bool library;                      /* one of the loops of `shared_here` is a library's */
+    bool in_order;                     /* mostly by instructions that go along lines of memory */
+    bool cached; /* most of what the smallest cache misses, the largest one holds */
+    const char *use_source, *reuse_source;     /* lines; NULL: unknown */
     const char *loop_sources[TRANSFORM_LINES]; /* of the shared loops of that function, innermost
                                                   first; NULL: unknown */
     const char *calling_source; /* of the next shared loop, which makes the calls; NULL: unknown */

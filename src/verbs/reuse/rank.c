@@ -105,6 +105,14 @@ static bool is_once(const struct reuse_ranking *ranking, const struct reuse_figu
     return shape_is_once(ranking->places->profile, pair, &shape);
 }
 
+/* By the machine code of the reuse. */
+static bool goes_in_order(const struct reuse_ranking *ranking, const struct reuse_pair *pair)
+{
+    const struct profile *profile = ranking->places->profile;
+    const struct profile_frame *frame = &profile->frames[profile->contexts[pair->reuse].frame];
+    return frame->flags & PROFILE_FRAME_IN_ORDER;
+}
+
 static void measure_far(struct reuse_ranking *ranking, const struct reuse_figures *figures)
 {
     double sum = 0;
@@ -119,6 +127,7 @@ static void measure_far(struct reuse_ranking *ranking, const struct reuse_figure
             pair->far > 0 && pair->far >= least_once * sum && is_once(ranking, figures, pair);
         ranking->once_share += pair->once && sum > 0 ? pair->far / sum : 0;
         pair->far = pair->once ? 0 : pair->far;
+        pair->in_order = goes_in_order(ranking, pair) ? pair->far : 0;
     }
 }
 
@@ -182,6 +191,7 @@ static struct reuse_pair make_finding(const struct reuse_ranking *ranking,
         made.stack_squares += context->stack_squares;
         made.spread += context->spread;
         made.far += context->far;
+        made.in_order += context->in_order;
     }
     return made;
 }

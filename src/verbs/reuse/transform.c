@@ -16,14 +16,19 @@
  *               list: the addresses come from data, which loops cannot be cut up by.
  * interchange:  both ends in the same loops, two or more of one function, and the source says that
  *               the inner one steps over rows.
+ * unroll and jam: both ends in the same loops, two or more of one function, of accesses that go along memory in order,
+ *               and a larger cache holds what L1 has lost. Processors fetch ahead along such walks, so that blocks
+ *               save little of the waiting, and they cut the walks short; to load less often does save something.
  * tiling:       both ends in the same loops, two or more of one function, otherwise.
  * batching:     both ends in the same loops, of which the innermost is alone in its function: the
  *               one around it makes the calls.
  *
  * Tiling and batching not if one of the loops is a library's, or the source shows that it counts
  * nothing (do, while, goto), a search, which goes another way each time, or that the access does not
- * go by what the innermost one counts; tiling also needs a loop around it that counts: rounds until
- * something is done need what the round before left. And nothing at all where too few samples were taken to say
+ * go by what the innermost one counts; tiling and unroll and jam also need a loop around it that counts: rounds until
+ * something is done need what the round before left; and, along memory in order and if the line is known, one whose variable some
+ * reference lacks: where all have it, as in a sum over m[i][j], each iteration goes on to new data, and who
+ * comes back to it is the caller. And nothing at all where too few samples were taken to say
  * how far anything is: see is_worth_it.
  *
  * What is measured does not show interchange: that a column is walked shows as reuses some lines
@@ -236,8 +241,16 @@ static const struct transform transforms[TRANSFORM_KINDS] = {
     [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling", "reuse.tiling",
                           "Tiling: the inner loop goes through data that a loop around it comes "
                           "back to after it has left the cache. Where the order of the iterations "
-                          "is free, cut the inner loop into blocks that fit, and move the loop "
-                          "over the blocks outwards."},
+                          "is free, cut a loop inside that one into blocks that fit, and move the "
+                          "loop over the blocks outwards. Leave the innermost loop long if it goes "
+                          "along memory in order."},
+    [TRANSFORM_UNROLL_AND_JAM] =
+        {TRANSFORM_UNROLL_AND_JAM, "unroll and jam", "reuse.unroll-and-jam",
+         "Unroll and jam: the innermost loop goes along memory in order, through data that a loop "
+         "around it comes back to after it has left L1. Where the order of the iterations is free, "
+         "do several iterations of that loop, four for example, in one pass of the innermost, so "
+         "that each value loaded serves them all. Do not cut the innermost loop itself into short "
+         "blocks: processors fetch ahead along it."},
     [TRANSFORM_INTERCHANGE] =
         {TRANSFORM_INTERCHANGE, "interchange", "reuse.interchange",
          "Interchange: the innermost loop steps from row to row, so each step touches another "
@@ -316,6 +329,67 @@ static bool is_counted_around(const struct transform_facts *facts)
     return !known;
 }
 
+/* `DO 20 J = 1, N`. Whether letters are large is not looked at: lines that differ in that show nothing. */
+static bool fortran_variable(const char *source, char name[NAME_LENGTH_MAX])
+{
+    if (!source || !counts_unnamed(source) || strstr(source, " : "))
+        return false;
+    const char *at = source + strspn(source, " \t0123456789") + 2;
+    at += strspn(at, " \t0123456789");
+    return copy_word(at, at + strlen(at), name);
+}
+
+static bool counted_variable(const char *source, char name[NAME_LENGTH_MAX])
+{
+    return loop_variable(source, name) || fortran_variable(source, name);
+}
+
+/* What stands in the brackets that begin at `open`, of either kind, all subscripts of `a[i][j]` together. */
+static struct span brackets(const char *open)
+{
+    struct span inside = {open + 1, 0};
+    int depth = 1;
+    for (const char *at = open + 1; *at; at++) {
+        depth += (*at == '[' || *at == '(') - (*at == ']' || *at == ')');
+        if (depth == 0 && !(*at == ']' && at[1] == '[')) {
+            inside.bytes = (size_t)(at - inside.text);
+            return inside;
+        }
+    }
+    return inside;
+}
+
+/* Does the reuse's line show that every iteration of the loops of its function goes on to other elements? All of what goes by the
+   innermost variable goes by those of the loops around as well. */
+static bool goes_on(const struct transform_facts *facts)
+{
+    char names[TRANSFORM_LINES][NAME_LENGTH_MAX];
+    bool found = false;
+    if (facts->shared_here > TRANSFORM_LINES || !facts->reuse_source)
+        return false;
+    for (unsigned i = 0; i < facts->shared_here; i++)
+        if (!counted_variable(facts->loop_sources[i], names[i]))
+            return false;
+    for (const char *at = facts->reuse_source; (at = strpbrk(at, "[(")) != NULL; at++) {
+        struct span inside = brackets(at);
+        if (at > facts->reuse_source && at[0] == '[' && at[-1] == ']')
+            continue; /* with the subscript before */
+        if (!find_word(inside, names[0]))
+            continue;
+        for (unsigned i = 1; i < facts->shared_here; i++)
+            if (!find_word(inside, names[i]))
+                return false;
+        found = true;
+    }
+    return found;
+}
+
+static enum transform_kind of_calls(const struct transform_facts *facts)
+{
+    bool called = facts->shared > facts->shared_here && !is_search(facts->calling_source);
+    return called ? TRANSFORM_BATCHING : TRANSFORM_NONE;
+}
+
 static enum transform_kind within_loops(const struct transform_facts *facts)
 {
     if (facts->shared && (is_indirect(facts->use_source) || is_indirect(facts->reuse_source)))
@@ -323,10 +397,14 @@ static enum transform_kind within_loops(const struct transform_facts *facts)
     if (facts->shared < 2 || facts->library || is_search(facts->loop_sources[0]) || !is_walk(facts))
         return TRANSFORM_NONE;
     if (facts->shared_here < 2)
-        return is_search(facts->calling_source) ? TRANSFORM_NONE : TRANSFORM_BATCHING;
+        return of_calls(facts);
     if (interchanges(facts))
         return TRANSFORM_INTERCHANGE;
-    return is_counted_around(facts) ? TRANSFORM_TILING : TRANSFORM_NONE;
+    if (facts->in_order && goes_on(facts))
+        return of_calls(facts);
+    if (!is_counted_around(facts))
+        return TRANSFORM_NONE;
+    return facts->in_order && facts->cached ? TRANSFORM_UNROLL_AND_JAM : TRANSFORM_TILING;
 }
 
 struct transform transform_for(const struct transform_facts *facts)
@@ -380,6 +458,16 @@ static bool is_worth_it(const struct reuse_ranking *ranking, const struct reuse_
     return false;
 }
 
+/* Does the largest cache hold most of what the smallest one has lost? */
+static bool is_cached(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                      const struct reuse_pair *pair)
+{
+    size_t last = ranking->caches_count - 1;
+    double lost = figures_beyond(figures, pair, (double)ranking->caches[0].bytes);
+    return last > 0 && ranking->distances &&
+           2 * figures_beyond(figures, pair, (double)ranking->caches[last].bytes) < lost;
+}
+
 struct transform transform_pair(const struct reuse_ranking *ranking,
                                 const struct reuse_figures *figures, struct source_cache *sources,
                                 const struct reuse_pair *pair, const struct shape *shape)
@@ -401,6 +489,8 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
         .recursive = shape->recursive,
         .forward = shape->forward,
         .backward = shape->backward,
+        .in_order = 2 * pair->in_order > pair->far,
+        .cached = is_cached(ranking, figures, pair),
         .use_source = line_of(sources, use->file, use->line, texts[0]),
         .reuse_source = line_of(sources, reuse->file, reuse->line, texts[1]),
     };

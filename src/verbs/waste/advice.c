@@ -248,9 +248,9 @@ static const struct advice load_search = {
 
 static const struct advice load_outer = {
     .id = "load.outer",
-    .text = "Each iteration of an outer loop reads the same data again. Most algorithms need that; "
-            "where the order of work is free, blocks (tiles) that stay in the cache or in "
-            "registers make it cheaper.",
+    .text = "Each iteration of an outer loop, here or in a caller, reads the same data again. Most "
+            "algorithms need that; where the order of work is free, several of its iterations in "
+            "one pass of the inner loop (unroll and jam) load the data once for all of them.",
 };
 
 static const struct advice load_every_call = {
