@@ -61,6 +61,18 @@ KNOWN_OPAQUE static void twice(double *to, const double *from, double *last)
     }
 }
 
+/* No register keeps the factor from one round to the next. */
+KNOWN_OPAQUE static void multiply(double *to, const double *from)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        __asm__ volatile("" ::
+                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+                               "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                               "xmm15");
+        to[i] = from[i] * 1.25; /* @constant */
+    }
+}
+
 KNOWN_OPAQUE static uint64_t leaf(uint64_t value)
 {
     return value * 3;
@@ -93,6 +105,7 @@ static double run(char mode, long rounds)
         case 'f': last += (double)find(nodes, KEYS); break;
         case 't': twice(sums, parts, &last); break;
         case 'c': last += (double)branch(3, 4, 5); break;
+        case 'm': multiply(sums, parts); break;
         case 'l': last += (double)measure(text); break;
         default: break;
         }

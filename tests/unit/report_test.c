@@ -1539,6 +1539,49 @@ static void advice_follows_the_evidence(void **state)
     profile_free(profile);
 }
 
+/* What the program has called is what it can change: not memchr, which fgets calls. */
+static void advice_is_for_what_is_called(void **state)
+{
+    static const struct {
+        uint32_t kind;
+        const char *called, *leaf, *id;
+    } cases[] = {
+        {PROFILE_LOAD, NULL, "__memchr_avx2", "load.compared"},
+        {PROFILE_LOAD, "_IO_fgets", "__memchr_avx2", "library"},
+        {PROFILE_SILENT, NULL, "__memset_avx2", "silent.cleared"},
+        {PROFILE_SILENT, "__libc_calloc", "__memset_avx2", "silent.cleared"},
+        {PROFILE_SILENT, "GOMP_parallel", "__memset_avx2", "library"},
+        {PROFILE_DEAD, "GOMP_parallel", "__memset_avx2", "library"},
+    };
+    struct report_options options = {0};
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct profile *profile = new_profile();
+        uint32_t at = context(profile, 0, "main", main_c, 5, 0);
+        add_kind(profile, cases[i].kind, 400);
+        profile_add_modules(profile)->path = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        if (cases[i].called) {
+            at = context(profile, at, cases[i].called, "", 0, 0);
+            profile->frames[profile->frames_count - 1].module = 2;
+        }
+        at = context(profile, at, cases[i].leaf, "", 0, 0);
+        profile->frames[profile->frames_count - 1].module = 2;
+        add_pair(profile, cases[i].kind, at, at, 100, 0);
+        profile_total(profile);
+        advises(profile, &options, cases[i].id, "");
+        profile_free(profile);
+    }
+    /* A function that calls itself stores the same at one line: these are not two places. */
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_SILENT, 400);
+    uint32_t outer = context(profile, 0, "bind", main_c, 20, 0);
+    uint32_t inner =
+        context(profile, context(profile, 0, "bind", main_c, 25, 0), "bind", main_c, 20, 0);
+    add_pair(profile, PROFILE_SILENT, outer, inner, 100, 0);
+    profile_total(profile);
+    advises(profile, &options, "silent.same-line", "The line writes values");
+    profile_free(profile);
+}
+
 /* A value loaded twice by a function of f: of a library's, or of a header's, inlined into f. */
 static struct profile *twice_loaded(uint32_t flags)
 {
@@ -2773,6 +2816,7 @@ int main(void)
         cmocka_unit_test(few_samples_suggest_nothing),
         cmocka_unit_test(parts_of_few_samples_are_of_the_reuses),
         cmocka_unit_test(advice_is_for_own_code_and_one_call),
+        cmocka_unit_test(advice_is_for_what_is_called),
         cmocka_unit_test(advice_has_its_evidence),
         cmocka_unit_test(waiting_is_not_wasted_work),
         cmocka_unit_test(caches_of_the_machine_are_marked),

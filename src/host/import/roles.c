@@ -188,25 +188,38 @@ static bool enter_function(struct import_roles *roles, uint64_t address)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Does the instruction go where an entry of the global offset table says? */
-static bool is_stub(const struct import_roles *roles, uint64_t address)
+/* An instruction whose first access has its address in the code. False: there is none. */
+static bool read_fixed(const struct import_roles *roles, uint64_t address, struct isa_insn *insn)
 {
     uint8_t code[ISA_MAX_LENGTH];
-    struct isa_insn insn;
     size_t count = sizeof code;
     while (count && binary_read(roles->binary, address, code, count) != BASE_OK)
         count--;
-    if (!count || isa_decode(code, count, address, &insn) != BASE_OK || !insn.indirect ||
-        !insn.access_count || insn.accesses[0].base >= 0 || insn.accesses[0].index >= 0)
-        return false;
-    return binary_import(roles->binary, (uint64_t)insn.accesses[0].displacement) != NULL;
+    return count && isa_decode(code, count, address, insn) == BASE_OK && insn->access_count &&
+           insn->accesses[0].base < 0 && insn->accesses[0].index < 0 && !insn->accesses[0].segment;
+}
+
+/* Of a load: stubs go where an entry of the global offset table says; constants lie among read-only data. */
+static uint32_t flags_of_fixed(const struct import_roles *roles, uint64_t address)
+{
+    struct isa_insn insn;
+    uint64_t from, bytes;
+    if (!read_fixed(roles, address, &insn))
+        return 0;
+    uint64_t loaded = (uint64_t)insn.accesses[0].displacement;
+    if (insn.indirect)
+        return binary_import(roles->binary, loaded) ? PROFILE_FRAME_STUB : 0;
+    bool constant =
+        binary_section(roles->binary, ".rodata", &from, &bytes) == BASE_OK && loaded - from < bytes;
+    return constant ? PROFILE_FRAME_CONSTANT : 0;
 }
 
 static uint32_t flags_of(const struct import_roles *roles, const struct question *question)
 {
     bool store = question->kind != PROFILE_LOAD;
-    if (!store && is_stub(roles, question->address))
-        return PROFILE_FRAME_STUB;
+    uint32_t fixed = store ? 0 : flags_of_fixed(roles, question->address);
+    if (fixed)
+        return fixed;
     if (!roles->function)
         return 0;
     switch (role_of(roles->function, question->address, store)) {

@@ -67,6 +67,9 @@ enum profile_frame_flags {
     /* Of innermost frames in loops, from the machine code, where loops are known; the same. */
     PROFILE_FRAME_IN_ORDER =
         2048, /* each round of the innermost loop goes on along memory, a line's length at most */
+    /* Of innermost frames of pairs, as those since version 8; the same. */
+    PROFILE_FRAME_CONSTANT =
+        4096, /* loads a constant that the compiler has put among read-only data */
 };
 
 struct profile_frame {

@@ -266,10 +266,12 @@ static const struct transform transforms[TRANSFORM_KINDS] = {
         {TRANSFORM_RECURSION, "recursive blocking", "reuse.recursive-blocking",
          "Recursive blocking: a recursive function and the calls it makes go over the same data. "
          "Once a part fits the cache, finish all levels below it before beginning the next part."},
-    [TRANSFORM_REORDERING] = {TRANSFORM_REORDERING, "reordering", "reuse.reordering",
-                              "Reordering: the address accessed depends on other data. Place data "
-                              "that is used together side by side (sort or renumber it), or "
-                              "collect the accesses and make them block by block."},
+    [TRANSFORM_REORDERING] =
+        {TRANSFORM_REORDERING, "reordering", "reuse.reordering",
+         "Reordering: the address accessed depends on other data. Where these or the "
+         "order of the accesses can be chosen, place data that is used "
+         "together side by side (sort or renumber it), or collect the "
+         "accesses and make them block by block."},
 };
 
 static enum transform_kind between_loops(const struct transform_facts *facts)

@@ -201,6 +201,13 @@ static const struct advice overhead_stubs = {
             "or linking statically, avoid that; it seldom costs much.",
 };
 
+static const struct advice overhead_constants = {
+    .id = "overhead.constants",
+    .text =
+        "Constants that instructions cannot hold are loaded from memory where no register keeps "
+        "them. That is the compiler's choice, and costs next to nothing.",
+};
+
 static const struct advice silent_near = {
     .id = "silent.near",
     .text = "The new values differ from the old ones, by less than the tolerance: a question of "
@@ -293,7 +300,7 @@ static bool is_any(const struct advice_side *side, const char *const *names)
     for (const char *const *name = names; *name; name++)
         if (has_word(side->source, *name))
             return true;
-    return name_is_any(side->called, names);
+    return name_is_any(side->entry ? side->entry : side->called, names);
 }
 
 /* The line where a function begins: its prologue saves registers there. */
@@ -368,7 +375,7 @@ static const struct advice *dead_advice(const struct advice_facts *facts)
         return &dead_same_line;
     if (facts->same_function)
         return &dead_same_function;
-    if (facts->nested)
+    if (facts->nested && !facts->same_line)
         return &dead_nested;
     return NULL;
 }
@@ -376,10 +383,9 @@ static const struct advice *dead_advice(const struct advice_facts *facts)
 const struct advice *waste_overhead_advice(enum waste_overhead overhead)
 {
     static const struct advice *const advice[WASTE_OVERHEADS] = {
-        [WASTE_SAVED] = &overhead_saved,
-        [WASTE_SPILLED] = &overhead_spilled,
-        [WASTE_RETURNS] = &overhead_returns,
-        [WASTE_STUBS] = &overhead_stubs,
+        [WASTE_SAVED] = &overhead_saved,         [WASTE_SPILLED] = &overhead_spilled,
+        [WASTE_RETURNS] = &overhead_returns,     [WASTE_STUBS] = &overhead_stubs,
+        [WASTE_CONSTANTS] = &overhead_constants,
     };
     return advice[overhead];
 }
@@ -402,7 +408,7 @@ static const struct advice *silent_advice(const struct advice_facts *facts)
         return &silent_saved;
     if (facts->updates)
         return &silent_update;
-    if (facts->same_place)
+    if (facts->same_place || facts->same_line)
         return &silent_same_line;
     if (facts->same_function || facts->nested)
         return &silent_two_places;
@@ -482,6 +488,18 @@ static const struct profile_frame *frame_of(const struct places *places, uint32_
     return &places->profile->frames[places->items[place].class];
 }
 
+/* The outermost function of other modules on the way to the place from the program's own code: what that has called. memchr that
+   fgets calls is nothing of the program's. */
+static const char *entry_of(const struct places *places, uint32_t place)
+{
+    uint32_t own = places->own[place], module = frame_of(places, own)->module;
+    const char *entry = NULL;
+    for (; place && place != own; place = places->items[place].parent)
+        if (frame_of(places, place)->module != module)
+            entry = frame_of(places, place)->function;
+    return entry;
+}
+
 /* source: of that side alone, since lines are read one after the other. */
 static struct advice_side side_of(const struct places *places, struct source_cache *sources,
                                   uint32_t place, char source[TEXT_BYTES])
@@ -491,6 +509,7 @@ static struct advice_side side_of(const struct places *places, struct source_cac
         return side;
     side.leaf = frame_of(places, place);
     side.called = side.leaf->function;
+    side.entry = entry_of(places, place);
     if (source_line(sources, side.leaf->file, side.leaf->line, source, TEXT_BYTES))
         side.source = source;
     return side;

@@ -25,6 +25,7 @@ enum waste_overhead {
     WASTE_SPILLED, /* values without a register */
     WASTE_RETURNS, /* return addresses */
     WASTE_STUBS,   /* addresses of other modules' functions */
+    WASTE_CONSTANTS,
     WASTE_OVERHEADS
 };
 /* "saved register", ...; [0] NULL */
@@ -106,7 +107,9 @@ void waste_rank_free(void *ranking);
 struct advice_side {
     const struct profile_frame *leaf; /* innermost frame */
     const char *called;               /* function of the innermost frame */
-    const char *source;               /* its line, or NULL */
+    const char
+        *entry; /* the library function that the program calls, if that is another one; or NULL */
+    const char *source; /* its line, or NULL */
 };
 
 struct advice_facts {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the compiler adds by itself: registers saved for the caller, values spilled, return addresses, addresses of
- * library functions. No line of the source does it, so it is added up by function, apart from what
+ * library functions, constants. No line of the source does it, so it is added up by function, apart from what
  * the program does.
  */
 #include "waste/internal.h"
@@ -19,6 +19,7 @@ static const char *const titles[WASTE_OVERHEADS] = {
     [WASTE_SPILLED] = "values without a register",
     [WASTE_RETURNS] = "return addresses of calls",
     [WASTE_STUBS] = "addresses of library functions",
+    [WASTE_CONSTANTS] = "constants",
 };
 
 static const char *const wholes[] = {[PROFILE_DEAD] = "dead bytes",

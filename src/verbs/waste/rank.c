@@ -7,10 +7,9 @@
 #include <stdlib.h>
 
 const char *const waste_overhead_names[WASTE_OVERHEADS] = {
-    [WASTE_SAVED] = "saved register",
-    [WASTE_SPILLED] = "spilled value",
-    [WASTE_RETURNS] = "return address",
-    [WASTE_STUBS] = "linkage table",
+    [WASTE_SAVED] = "saved register",   [WASTE_SPILLED] = "spilled value",
+    [WASTE_RETURNS] = "return address", [WASTE_STUBS] = "linkage table",
+    [WASTE_CONSTANTS] = "constant",
 };
 
 static enum waste_overhead overhead_of(uint32_t flags)
@@ -21,6 +20,8 @@ static enum waste_overhead overhead_of(uint32_t flags)
         return WASTE_SPILLED;
     if (flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN))
         return WASTE_RETURNS;
+    if (flags & PROFILE_FRAME_CONSTANT)
+        return WASTE_CONSTANTS;
     return flags & PROFILE_FRAME_STUB ? WASTE_STUBS : WASTE_ORDINARY;
 }
 
