@@ -15,7 +15,8 @@ KNOWN = "known"
 class Fix:
     name: str  # of the patch
     what: str
-    lines: list  # (end of the file's name or the function, text that the line has): of findings that ask for this
+    # (end of the file's name, text that the line has), (function, "") or (function, "advice ID"): of findings that ask for this
+    lines: list
     same_output: bool = True
 
 
@@ -67,7 +68,7 @@ PROGRAMS = [
     Program("jq-start", "sh -c 'for i in $(seq 100); do {p} -n 1; done'", package="jq", program="jq", half=HELD_OUT, fixes=[
         Fix("jq-any", "references looked for until one is found, not counted", [("compile.c", "if (i != binder.first && i->bound_by == binder.first) {")]),
         Fix("jq-calls", "no calls of two functions for empty lists",
-            [("compile.c", text) for text in ("nrefs += block_bind_subblock(binder, i->", "nrefs += block_count_refs(binder, i->", "for (inst* i = body.first;",
+            [(function, "advice overhead.calls") for function in ("block_bind_subblock", "block_count_refs")] + [("compile.c", text) for text in ("nrefs += block_bind_subblock(binder, i->", "nrefs += block_count_refs(binder, i->", "for (inst* i = body.first;",
                                               "assert((opcode_describe(binder.first->op)->flags & bindflags) ==", "assert(binder.first->symbol);",
                                               "assert(binder.first->bound_by ==", "if (binder.first->nformals == -1)")]),
     ]),

@@ -122,8 +122,8 @@ for f in found:
     gain = f["gain"]
     assert 0 <= gain["low"] <= gain["direct"] <= gain["ci95"][1] and gain["direct"] <= gain["ceiling"] <= 1, gain
 assert sum(f["gain"]["direct"] for f in found) <= 1.0001
-middles = [f["gain"]["low"] + f["gain"]["direct"] for f in found]
-assert all(a >= b - 2e-6 for a, b in zip(middles, middles[1:])), middles
+expected = [f["expected"] for f in found]
+assert expected == sorted(expected, reverse=True) and all(f["slight"] == (f["expected"] < 0.01) for f in found), expected
 '
     try 0 "$HEADROOM" view -o run.html run.headroom
     grep -q 'What to fix first' run.html

@@ -264,6 +264,44 @@ FUNCTION(rotated, "jmp 2f\n1: cmp %rsi, 8(%rdi)\n je 3f\n" MARK(
                                     "2: test %rdi, %rdi\n jne 1b\n3: ret\n");
 DECLARE(rotated_link);
 
+/* a chain that is left behind a second comparison, of what lies out of the way of the first */
+FUNCTION(chained, "1:" MARK(chained_hash) "cmp %esi, 16(%rbx)\n jne 2f\n"
+                                          "cmp %rdx, 24(%rbx)\n je 3f\n"
+                                          "2:" MARK(chained_link) "mov (%rbx), %rbx\n"
+                                                                  "test %rbx, %rbx\n jne 1b\n"
+                                                                  "3: ret\n");
+DECLARE(chained_hash);
+DECLARE(chained_link);
+
+/* elements by a counter, keys behind their pointers */
+FUNCTION(listed, "1:" MARK(listed_item) "mov (%rdi,%rax,8), %rdx\n" MARK(
+                     listed_key) "cmp %esi, (%rdx)\n je 2f\n"
+                                 "add $1, %rax\n cmp %rcx, %rax\n jne 1b\n2: ret\n");
+DECLARE(listed_item);
+DECLARE(listed_key);
+
+/* state = state->next[classes[*text++]], until it is final */
+FUNCTION(
+    automaton,
+    "1: movzbl (%rdi), %eax\n add $1, %rdi\n" MARK(state_class) "movzbl (%r8,%rax), %eax\n" MARK(
+        state_next) "mov 8(%rdx,%rax,8), %rdx\n" MARK(state_final) "cmpl $0, (%rdx)\n je 1b\n "
+                                                                   "ret\n");
+DECLARE(state_class);
+DECLARE(state_next);
+DECLARE(state_final);
+
+/* until values[names[i]] is zero: what that is changes */
+FUNCTION(looking_up, "1:" MARK(name) "mov (%rdi,%rcx,4), %eax\n" MARK(
+                         value) "cmpb $0, (%rdx,%rax)\n je 2f\n"
+                                "add $1, %rcx\n cmp %rsi, %rcx\n jne 1b\n2: ret\n");
+DECLARE(name);
+DECLARE(value);
+
+/* marks all of a list */
+FUNCTION(marking, "1: movl $1, 16(%rdi)\n" MARK(marked) "mov (%rdi), %rdi\n"
+                                                        "test %rdi, %rdi\n jne 1b\n ret\n");
+DECLARE(marked);
+
 FUNCTION(waiting, "1: pause\n" MARK(flag) "mov (%rdi), %eax\n test %eax, %eax\n je 1b\n ret\n");
 DECLARE(flag);
 
@@ -288,6 +326,14 @@ static void repeated_loads_are_known(void **state)
     done(function, flow);
     function = look(rotated, rotated_end, &flow);
     assert_int_equal(role_reach(function, AT(rotated_link), AT(rotated_link)), ROLE_SEARCH);
+    done(function, flow);
+    function = look(chained, chained_end, &flow);
+    assert_int_equal(role_reach(function, AT(chained_hash), AT(chained_hash)), ROLE_SEARCH);
+    assert_int_equal(role_reach(function, AT(chained_link), AT(chained_link)), ROLE_SEARCH);
+    done(function, flow);
+    function = look(listed, listed_end, &flow);
+    assert_int_equal(role_reach(function, AT(listed_item), AT(listed_item)), ROLE_SEARCH);
+    assert_int_equal(role_reach(function, AT(listed_key), AT(listed_key)), ROLE_SEARCH);
     done(function, flow);
     function = look(waiting, waiting_end, &flow);
     assert_int_equal(role_reach(function, AT(flag), AT(flag)), ROLE_NO_REACH);
@@ -359,6 +405,24 @@ static void loops_with_one_head_are_two(void **state)
     done(function, flow);
 }
 
+/* Loops that go on by what they load and that no index could stand for. */
+static void not_all_that_ends_by_data_searches(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(automaton, automaton_end, &flow);
+    assert_int_not_equal(role_reach(function, AT(state_class), AT(state_class)), ROLE_SEARCH);
+    assert_int_not_equal(role_reach(function, AT(state_next), AT(state_next)), ROLE_SEARCH);
+    assert_int_not_equal(role_reach(function, AT(state_final), AT(state_final)), ROLE_SEARCH);
+    done(function, flow);
+    function = look(looking_up, looking_up_end, &flow);
+    assert_int_equal(role_reach(function, AT(name), AT(name)), ROLE_CALL);
+    assert_int_equal(role_reach(function, AT(value), AT(value)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(marking, marking_end, &flow);
+    assert_int_equal(role_reach(function, AT(marked), AT(marked)), ROLE_NO_REACH);
+    done(function, flow);
+}
+
 /* Any bytes give answers. */
 static void noise_is_no_harm(void **state)
 {
@@ -394,10 +458,15 @@ static int start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saved_registers_are_known), cmocka_unit_test(spilled_values_are_known),
-        cmocka_unit_test(updates_are_known),         cmocka_unit_test(moves_are_no_updates),
-        cmocka_unit_test(enter_takes_no_address),    cmocka_unit_test(repeated_loads_are_known),
-        cmocka_unit_test(strides_are_known),         cmocka_unit_test(loops_with_one_head_are_two),
+        cmocka_unit_test(saved_registers_are_known),
+        cmocka_unit_test(spilled_values_are_known),
+        cmocka_unit_test(updates_are_known),
+        cmocka_unit_test(moves_are_no_updates),
+        cmocka_unit_test(enter_takes_no_address),
+        cmocka_unit_test(repeated_loads_are_known),
+        cmocka_unit_test(not_all_that_ends_by_data_searches),
+        cmocka_unit_test(strides_are_known),
+        cmocka_unit_test(loops_with_one_head_are_two),
         cmocka_unit_test(noise_is_no_harm),
     };
     return cmocka_run_group_tests(tests, start, NULL);

@@ -320,29 +320,143 @@ static bool may_leave(const struct cfg *flow, uint32_t loop, const struct cfg_bl
     return false;
 }
 
+/* Values on their way from a load to a branch. */
+struct known {
+    uint64_t values;   /* registers, and flags, that hold what was loaded or something made of it */
+    uint64_t pointers; /* of these: that hold just that, or what lies where it points to */
+};
+
+/* A load by a known value, other than through it as a pointer, is an entry of a table: what is done with it goes by the table,
+   and that may be another one by then. */
+static bool looks_up(const struct known *known, const struct step *step)
+{
+    const struct touch *touch = touch_of(step, ISA_LOAD);
+    uint64_t by = touch ? registers_of(&touch->place) & known->values : 0;
+    return by && (touch->place.index >= 0 || by & ~known->pointers);
+}
+
+static void know(struct known *known, const struct step *step)
+{
+    bool taken = step->reads & known->values && !looks_up(known, step);
+    bool points = step->reads & known->pointers && only_moves(step) && taken;
+    known->values = taken ? known->values | step->writes : known->values & ~step->writes;
+    known->pointers = points ? known->pointers | step->writes : known->pointers & ~step->writes;
+}
+
 /* Does a branch that may leave the loop go by what the step loads: the next one, if there is only one way to it? */
 static bool decides_exit(const struct role_function *function, uint32_t loop, uint32_t number,
                          uint32_t block)
 {
     const struct cfg *flow = function->flow;
-    uint64_t known = function->steps[number].writes;
+    const struct step *load = &function->steps[number];
+    struct known known = {load->writes, only_moves(load) ? load->writes : 0};
     uint32_t from = number + 1;
     for (unsigned blocks = 0; blocks < WAY_MAX; blocks++) {
         const struct cfg_block *here = &flow->blocks[block];
         uint32_t end = function->first[block + 1];
-        for (uint32_t i = from; i < end; i++) {
-            const struct step *step = &function->steps[i];
-            known = step->reads & known ? known | step->writes : known & ~step->writes;
-        }
+        for (uint32_t i = from; i < end; i++)
+            know(&known, &function->steps[i]);
         if (here->edges != 1)
             return end > function->first[block] && function->steps[end - 1].flow == ISA_BRANCH &&
-                   known & ROLE_FLAGS && may_leave(flow, loop, here);
+                   known.values & ROLE_FLAGS && may_leave(flow, loop, here);
         block = flow->edges[here->first_edge].to;
         if (!cfg_loop_holds(flow, loop, block))
             return false;
         from = function->first[block];
     }
     return false;
+}
+
+/* ---- walks ------------------------------------------------------------------------------------- */
+
+/* By registers that count or stay the same; or along a pointer of the walk. */
+static bool goes_along(const struct rounds *rounds, uint64_t walk, const struct place *place)
+{
+    uint64_t registers = registers_of(place);
+    return !(registers & rounds->other) || (place->index < 0 && registers & walk);
+}
+
+/* Does the step leave in what it writes where the walk goes on? */
+static bool goes_on(const struct rounds *rounds, uint64_t walk, const struct step *step)
+{
+    const struct touch *touch = touch_of(step, ISA_LOAD);
+    if (step->moved >= 0)
+        return step->from.base >= 0 && goes_along(rounds, walk, &step->from);
+    if (!only_moves(step))
+        return false;
+    return touch ? goes_along(rounds, walk, &touch->place) : !(step->reads & ~walk);
+}
+
+/* Registers that go over data the same way each time, whatever else there is in the program: through an array by a counter,
+   or along pointers that lie in what is gone over. Not the state of an automaton, which goes by what it reads elsewhere, and
+   no entry of a table that was looked up. Found by leaving out what is none until all that is left is one. */
+static uint64_t walk_of(const struct role_function *function, uint32_t loop,
+                        const struct rounds *rounds)
+{
+    const struct cfg *flow = function->flow;
+    uint64_t walk = ROLE_GENERALS, before = 0;
+    while (walk != before) {
+        before = walk;
+        for (uint32_t b = 0; b < flow->blocks_count; b++)
+            for (uint32_t i = function->first[b];
+                 i < function->first[b + 1] && cfg_loop_holds(flow, loop, b); i++)
+                if (!goes_on(rounds, before, &function->steps[i]))
+                    walk &= ~(function->steps[i].writes & rounds->other);
+    }
+    return walk;
+}
+
+/* A value without a register is put into the stack frame. */
+static bool stores_elsewhere(const struct role_function *function, uint32_t block,
+                             const struct step *step)
+{
+    bool framed = function->heights[block].reached && function->heights[block].rbp_known;
+    for (unsigned t = 0; t < step->touches_count && step->flow == ISA_NEXT; t++) {
+        const struct touch *touch = &step->touches[t];
+        bool frame = touch->place.base == BASE_RSP || (touch->place.base == BASE_RBP && framed);
+        if (touch->direction & ISA_STORE && !frame)
+            return true;
+    }
+    return false;
+}
+
+/* A loop that stores does more than to look for something. */
+static bool stores_nothing(const struct role_function *function, uint32_t loop)
+{
+    const struct cfg *flow = function->flow;
+    for (uint32_t b = 0; b < flow->blocks_count; b++)
+        for (uint32_t i = function->first[b];
+             i < function->first[b + 1] && cfg_loop_holds(flow, loop, b); i++)
+            if (stores_elsewhere(function, b, &function->steps[i]))
+                return false;
+    return true;
+}
+
+/* Does the walk end, or go on, by something that is loaded along it? */
+static bool is_decided_by_walk(const struct role_function *function, uint32_t loop,
+                               const struct rounds *rounds, uint64_t walk)
+{
+    const struct cfg *flow = function->flow;
+    for (uint32_t b = 0; b < flow->blocks_count; b++)
+        for (uint32_t i = function->first[b];
+             i < function->first[b + 1] && cfg_loop_holds(flow, loop, b); i++) {
+            const struct touch *touch = touch_of(&function->steps[i], ISA_LOAD);
+            if (touch && registers_of(&touch->place) & rounds->written &&
+                goes_along(rounds, walk, &touch->place) && decides_exit(function, loop, i, b))
+                return true;
+        }
+    return false;
+}
+
+/* An index can only stand for a loop that goes over data the same way each time, does nothing else, and goes on or ends by what it
+   finds: then for all that it loads on its way. */
+static bool searches(const struct role_function *function, uint32_t loop,
+                     const struct rounds *rounds, uint32_t number)
+{
+    const struct place *place = &touch_of(&function->steps[number], ISA_LOAD)->place;
+    uint64_t walk = walk_of(function, loop, rounds);
+    return goes_along(rounds, walk, place) && stores_nothing(function, loop) &&
+           is_decided_by_walk(function, loop, rounds, walk);
 }
 
 /* ---- reach ------------------------------------------------------------------------------------- */
@@ -390,7 +504,7 @@ static enum role_reach reach_of_itself(const struct role_function *function, uin
     int64_t stride;
     if (!(registers_of(place) & rounds->written))
         return is_moving(rounds) ? ROLE_INVARIANT : ROLE_NO_REACH;
-    if (decides_exit(function, loop, number, block))
+    if (searches(function, loop, rounds, number))
         return ROLE_SEARCH;
     if (!stride_of(rounds, place, &stride)) {
         struct rounds inner;

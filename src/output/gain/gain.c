@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A tick shows the instruction that is waited for, or the next one: what lies that many bytes
    behind a wasted access counts as its. */
@@ -33,7 +34,8 @@ struct gain_sink {
 /* CPU time that ticks stand for, with what its interval needs. */
 struct ticks {
     double ns;
-    double sure_ns;    /* of ns: at wasted accesses that count towards the lower end */
+    double wasted_ns;  /* of ns: at wasted accesses */
+    double sure_ns;    /* of these: at those that count towards the lower end */
     double waiting_ns; /* of ns: at accesses that wait for lost data */
     uint64_t ticks;
     bool found; /* anything, there */
@@ -154,6 +156,8 @@ static int compare_symptoms(const void *left, const void *right)
         return a->line < b->line ? -1 : 1;
     if (a->weak != b->weak)
         return a->weak ? 1 : -1;
+    if (a->whole != b->whole)
+        return a->whole ? -1 : 1;
     if (a->part != b->part)
         return a->part > b->part ? -1 : 1;
     if (share_class(a) != share_class(b))
@@ -177,20 +181,23 @@ static bool collect(const struct work *work, struct source_cache *sources, struc
 
 /* ---- time ------------------------------------------------------------------------------------- */
 
-/* Lines at which anything was found. */
+/* Lines at which anything was found that could go. */
 static void mark_found(struct work *work)
 {
     for (size_t i = 0; i < work->list->symptoms_count; i++)
-        work->lines[work->list->symptoms[i].line].found = true;
+        if (work->list->symptoms[i].part > GAIN_INHERENT)
+            work->lines[work->list->symptoms[i].line].found = true;
 }
 
 /* A tick is its innermost own line's or, where nothing was found at that, that of the access which it waits for. */
-static uint32_t line_of_tick(const struct work *work, uint32_t context, const struct access *access)
+static uint32_t line_of_tick(const struct work *work, uint32_t context, const struct access *access,
+                             const struct access *waits)
 {
     uint32_t line = work->list->lines.of_place[work->places->place_of[context]];
-    if (!access || !access->line || work->lines[line].found || !line_at(work->list, context))
+    const struct access *ahead = waits && waits->line ? waits : access;
+    if (!ahead || !ahead->line || work->lines[line].found || !line_at(work->list, context))
         return line;
-    return access->line;
+    return ahead->line;
 }
 
 static void add_times(struct work *work, const struct gain_sink *sink)
@@ -203,13 +210,13 @@ static void add_times(struct work *work, const struct gain_sink *sink)
             &profile->frames[profile->contexts[time->context].frame];
         const struct access *access = time->context ? access_at(&sink->wasted, frame) : NULL;
         const struct access *waits = time->context ? access_at(&sink->waiting, frame) : NULL;
-        struct ticks *line =
-            &work->lines[line_of_tick(work, time->context, access ? access : waits)];
+        struct ticks *line = &work->lines[line_of_tick(work, time->context, access, waits)];
         double ns = (double)time->ns;
         work->ns += ns;
         work->squares += time->ticks ? ns * ns / (double)time->ticks : 0;
         line->ns += ns;
         line->ticks += time->ticks;
+        line->wasted_ns += access ? ns : 0;
         line->sure_ns += access && access->sure ? ns : 0;
         line->waiting_ns += waits ? ns : 0;
         work->waiting[i] = waits != NULL;
@@ -274,6 +281,8 @@ static double ceiling_of(const struct work *work, const struct gain_finding *fin
     bool spreads = spreads_to_others(finding);
     double most = 0;
     for (size_t i = 0; i < finding->count; i++) {
+        if (finding->symptoms[i].whole && !finding->symptoms[i].weak)
+            most = fmax(most, finding->symptoms[i].stall.high * work->ns);
         const uint32_t ends[] = {finding->symptoms[i].first, finding->symptoms[i].second};
         for (unsigned end = 0; end < BASE_COUNT(ends) && !finding->symptoms[i].weak; end++)
             if (work->list->lines.of_place[places->place_of[ends[end]]] == finding->line)
@@ -284,32 +293,62 @@ static double ceiling_of(const struct work *work, const struct gain_finding *fin
 
 /* ---- findings --------------------------------------------------------------------------------- */
 
-/* What mending the symptom may save, shares of the CPU time in user mode; low: of the interval. */
-static struct gain_stall waste_saving(const struct work *work, const struct ticks *line,
+/* What removing all that was found of a kind may save, shares of the CPU time in user mode; low: of the interval. What was found
+   divides the line's waste, and each part of it is saved in its own way. */
+static struct gain_stall waste_saving(const struct work *work, const struct gain_finding *finding,
                                       const struct gain_symptom *symptom)
 {
-    struct profile_share time = profile_share(line->ns, work->ns, work->squares);
+    const struct ticks *line = &work->lines[finding->line];
+    struct profile_share all = profile_share(line->ns, work->ns, work->squares);
+    struct profile_share wasted = profile_share(line->wasted_ns, work->ns, work->squares);
     const struct profile_share *waste = &symptom->waste;
-    return (struct gain_stall){.direct = time.share * waste->share * symptom->part,
-                               .low = time.low * waste->low * symptom->part,
-                               .high = time.high * waste->high};
+    struct gain_stall saves = {.high = all.high * waste->high};
+    for (size_t i = 0; i < finding->count; i++) {
+        const struct gain_symptom *other = &finding->symptoms[i];
+        if (strcmp(other->kind, symptom->kind) != 0)
+            continue;
+        const struct profile_share *time = other->part == GAIN_ACCESS ? &wasted : &all;
+        double part = time->share * waste->share * other->fraction * other->part;
+        saves.direct += part;
+        saves.needed += other->part <= GAIN_INHERENT ? part : 0;
+        saves.low += time->low * waste->low * other->fraction * other->part;
+    }
+    return saves;
 }
 
-/* The time at what waits, at most. */
-static struct gain_stall wait_saving(const struct work *work, const struct ticks *line,
+/* A loop takes as long as its arithmetic or as its stream of lines does, whichever is longer. What streams take is known within a factor
+   of two: where it is less than half of the time at the line, they are hidden. */
+static double beyond_streams(const struct gain_stall *stall, double time)
+{
+    return 2 * stall->streams < time ? stall->direct - stall->streams : stall->direct;
+}
+
+/* The time at what waits, at most; `stall` is of all that the line waits for, each symptom a part of it. */
+static struct gain_stall wait_saving(const struct work *work, const struct gain_finding *finding,
                                      const struct gain_symptom *symptom)
 {
-    struct profile_share time = profile_share(line->waiting_ns, work->ns, work->squares);
+    const struct ticks *line = &work->lines[finding->line];
+    struct profile_share waiting = profile_share(line->waiting_ns, work->ns, work->squares);
     const struct gain_stall *stall = &symptom->stall;
-    return (struct gain_stall){.direct = fmin(stall->direct, time.share) * symptom->part,
-                               .low = fmin(stall->low, time.low) * symptom->part,
-                               .high = fmin(stall->high, time.high)};
+    double direct = fmin(beyond_streams(stall, line->ns / work->ns), waiting.share);
+    double part = 0, needed = 0;
+    for (size_t i = 0; i < finding->count; i++) {
+        const struct gain_symptom *other = &finding->symptoms[i];
+        double of = other->waits ? other->fraction * other->part : 0;
+        part += of;
+        needed += other->part <= GAIN_INHERENT ? of : 0;
+    }
+    return (struct gain_stall){.direct = direct * part,
+                               .needed = direct * needed,
+                               .low = fmin(direct, fmin(stall->low, waiting.low)) * part,
+                               .high = fmin(stall->high, waiting.high)};
 }
 
 /* From nothing to all of the line's time: by how much a transfer is hidden nobody has seen. */
-static struct gain_stall move_saving(const struct work *work, const struct ticks *line,
+static struct gain_stall move_saving(const struct work *work, const struct gain_finding *finding,
                                      const struct gain_symptom *symptom)
 {
+    const struct ticks *line = &work->lines[finding->line];
     struct profile_share time = profile_share(line->ns, work->ns, work->squares);
     return (struct gain_stall){.direct = fmin(symptom->stall.direct, time.share) * symptom->part,
                                .high = time.high};
@@ -319,10 +358,11 @@ static struct gain_stall saving(const struct work *work, const struct gain_findi
                                 size_t index)
 {
     const struct gain_symptom *symptom = &finding->symptoms[index];
-    const struct ticks *line = &work->lines[finding->line];
+    if (symptom->whole)
+        return symptom->stall;
     return (symptom->moves   ? move_saving
             : symptom->waits ? wait_saving
-                             : waste_saving)(work, line, symptom);
+                             : waste_saving)(work, finding, symptom);
 }
 
 /* What saves most of those that are not weak, if there are any. */
@@ -336,6 +376,19 @@ static size_t find_most(const struct work *work, const struct gain_finding *find
     return most;
 }
 
+/* How much of what is wasted of that kind at the line could be left out for sure, 0..1. */
+static double sure_fraction(const struct gain_finding *finding, const char *kind)
+{
+    double sum = 0;
+    for (size_t i = 0; i < finding->count; i++) {
+        const struct gain_symptom *symptom = &finding->symptoms[i];
+        if (symptom->sure && !symptom->weak && symptom->part > GAIN_INHERENT &&
+            strcmp(symptom->kind, kind) == 0)
+            sum += symptom->fraction;
+    }
+    return fmin(1, sum);
+}
+
 /* What counts towards the finding's lower end: of waste the largest lower end of a share that is sure, of waits what the
    machine cannot hide; nothing of what is next to never saved. */
 static double find_least(const struct work *work, const struct gain_finding *finding)
@@ -347,10 +400,10 @@ static double find_least(const struct work *work, const struct gain_finding *fin
         const struct gain_symptom *symptom = &finding->symptoms[i];
         if (symptom->weak || symptom->part <= GAIN_INHERENT)
             continue;
-        if (symptom->sure)
-            least = fmax(least, GAIN_SURE * sure.low * symptom->waste.low);
-        if (symptom->waits)
-            least = fmax(least, saving(work, finding, i).low);
+        least = fmax(least, symptom->waits || symptom->whole
+                                ? saving(work, finding, i).low
+                                : GAIN_SURE * sure.low * symptom->waste.low *
+                                      sure_fraction(finding, symptom->kind));
     }
     return least;
 }
@@ -367,6 +420,7 @@ static void estimate(const struct work *work, struct gain_finding *finding)
         return;
     struct gain_stall saves = saving(work, finding, most);
     finding->direct = user * saves.direct;
+    finding->needed = user * saves.needed;
     finding->low = fmin(finding->direct, user * find_least(work, finding));
     finding->direct_low = user * saves.low;
     finding->direct_high = user * fmax(saves.high, saves.direct);
@@ -375,9 +429,10 @@ static void estimate(const struct work *work, struct gain_finding *finding)
     finding->ceiling = fmax(finding->direct, user * ceiling_of(work, finding));
 }
 
+/* What is next to never saved does not lead by being much. */
 static double middle(const struct gain_finding *finding)
 {
-    return (finding->low + finding->direct) / 2;
+    return (finding->low + finding->direct - finding->needed) / 2;
 }
 
 static int compare_findings(const void *left, const void *right)
@@ -385,9 +440,79 @@ static int compare_findings(const void *left, const void *right)
     const struct gain_finding *a = left, *b = right;
     if (a->weak != b->weak)
         return a->weak ? 1 : -1;
+    if (a->together != b->together)
+        return a->together > b->together ? -1 : 1;
+    if (a->cause != b->cause)
+        return a->cause < b->cause ? -1 : 1;
     if (middle(a) != middle(b))
         return middle(a) > middle(b) ? -1 : 1;
     return (a->line > b->line) - (a->line < b->line);
+}
+
+/* ---- several lines of one cause ---- */
+
+struct cause {
+    const struct gain_finding *first; /* of those that have it */
+    double middle;                    /* sum */
+};
+
+struct cause_key {
+    const struct gain_list *list;
+    const struct gain_finding *finding;
+};
+
+static const struct profile_frame *frame_at(const struct gain_list *list,
+                                            const struct gain_finding *finding)
+{
+    return &list->places->profile->frames[list->lines.frames[finding->line]];
+}
+
+static bool equal_cause(const void *items, uint32_t item, const void *context)
+{
+    const struct cause_key *key = context;
+    const struct gain_finding *first = ((const struct cause *)items)[item].first;
+    return strcmp(first->symptoms[0].advice.id, key->finding->symptoms[0].advice.id) == 0 &&
+           place_same_function(frame_at(key->list, first), frame_at(key->list, key->finding));
+}
+
+/* Lines of one function about which the same can be done are mended together. What has no advice stands for itself. */
+static bool is_joined(const struct gain_finding *finding)
+{
+    return !finding->weak && finding->symptoms[0].advice.id;
+}
+
+static bool add_up(const struct gain_list *list, struct cause *causes)
+{
+    struct util_index index = {0};
+    size_t count = 0;
+    bool good = true, found;
+    for (size_t i = 0; good && i < list->count; i++) {
+        struct gain_finding *finding = &list->items[i];
+        struct cause_key key = {list, finding};
+        uint32_t item = (uint32_t)count;
+        uint64_t hash = place_function_hash(frame_at(list, finding));
+        found = false;
+        if (is_joined(finding))
+            good = util_index_enter(&index, hash, equal_cause, causes, &key, (uint32_t)count, &item,
+                                    &found);
+        if (!found)
+            causes[count++].first = finding;
+        causes[item].middle += middle(finding);
+        finding->cause = item;
+    }
+    util_index_free(&index);
+    return good;
+}
+
+/* False: no memory. */
+static bool put_together(struct gain_list *list)
+{
+    struct cause *causes = calloc(list->count + 1, sizeof *causes);
+    bool good = causes && add_up(list, causes);
+    for (size_t i = 0; good && i < list->count; i++)
+        list->items[i].together = causes[list->items[i].cause].middle;
+    free(causes);
+    return good;
 }
 
 /* Symptoms are sorted by line. */
@@ -405,8 +530,13 @@ static bool make_findings(const struct work *work)
         *finding = (struct gain_finding){
             .line = list->symptoms[i].line, .symptoms = &list->symptoms[i], .count = next - i};
         estimate(work, finding);
-        finding->slight = middle(finding) < GAIN_LEAST;
         list->strong += !finding->weak;
+    }
+    if (!put_together(list))
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        struct gain_finding *finding = &list->items[i];
+        finding->slight = finding->together < GAIN_LEAST;
         list->worth += !finding->weak && !finding->slight;
     }
     if (list->count)

@@ -88,6 +88,8 @@ void gain_levels(const struct profile *profile, struct gain_misses *misses);
 /* Shares of the CPU time in user mode, 0 <= low <= direct <= high <= 1. */
 struct gain_stall {
     double direct, low, high;
+    double streams; /* of direct: for lines that are walked in order */
+    double needed;  /* of direct: what is next to never saved */
 };
 struct gain_stall gain_stall_of(const struct gain_misses *misses);
 
@@ -106,6 +108,7 @@ struct gain_symptom {
     bool counted;           /* `waste` is exact: see gain/attach.h */
     uint64_t one_in; /* counted, but one location of that many was followed; 0 and 1: all were */
     double part;     /* of the time there, what could go: 1, GAIN_ACCESS, GAIN_INHERENT */
+    double fraction; /* of what its kind wastes at the line, or of what the line waits for, 0..1 */
     bool sure;       /* the work, not only the access, can be left out: has a lower end */
     bool general;    /* nothing is known of how it comes about */
     struct profile_share waste; /* of the accesses of its kind there */
@@ -113,6 +116,8 @@ struct gain_symptom {
     bool moves; /* nor that, but memory is waited for that another thread has: */
     struct gain_stall
         stall; /* so long at most; not more than ticks at such accesses show; moves: at the line */
+    bool
+        whole; /* it is not of the line's accesses: `stall` is what the fix saves of all the program's time */
     struct advice advice;
     size_t order; /* set by gain_add */
 };
@@ -173,21 +178,25 @@ struct analysis_gain {
 struct gain_finding {
     uint32_t line;
     bool weak;                      /* all symptoms are, or the line was met by no tick */
-    bool slight;                    /* of the middle of low and direct, less than GAIN_LEAST */
+    bool slight;                    /* `together` is less than GAIN_LEAST */
     double direct, low, ceiling;    /* shares of the CPU time */
+    double needed;                  /* of direct: what is next to never saved */
     double direct_low, direct_high; /* 95 % interval of direct: what the samples leave open */
     uint64_t ticks;                 /* at the line */
-    struct gain_symptom *symptoms;  /* those with much waste first */
+    uint32_t cause;                 /* equal for lines of one function with the same advice */
+    double together; /* middles of low and of direct without `needed`, of all of its cause */
+    struct gain_symptom *symptoms; /* those with much waste first */
     size_t count;
 };
 
 struct gain_list {
     const struct places *places;
     struct gain_lines lines;
-    struct gain_finding *items; /* weak ones last; by the middle of low and direct, largest first */
-    size_t count, strong;       /* strong: those that are not weak */
-    size_t worth;               /* of strong: those that are not slight */
-    double user; /* share of the CPU time that was spent in user mode, 1 if unknown */
+    struct gain_finding *
+        items; /* weak ones last; by `together`, then by the middle of low and direct, largest first */
+    size_t count, strong; /* strong: those that are not weak */
+    size_t worth;         /* of strong: those that are not slight */
+    double user;          /* share of the CPU time that was spent in user mode, 1 if unknown */
     struct gain_symptom *symptoms;
     size_t symptoms_count, symptoms_capacity;
 };

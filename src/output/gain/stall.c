@@ -54,7 +54,7 @@ static double share_of(const struct gain_misses *misses, double ns, double pace)
 
 struct gain_stall gain_stall_of(const struct gain_misses *misses)
 {
-    double low = 0, direct = 0, high = 0;
+    double low = 0, direct = 0, high = 0, streams = 0;
     for (size_t i = 0; i < misses->count; i++) {
         const struct gain_level *level = &misses->levels[i];
         double in_order = misses->avoided[i].in_order;
@@ -62,11 +62,13 @@ struct gain_stall gain_stall_of(const struct gain_misses *misses)
         double least = fmax(level->stream_ns, level->wait_ns / GAIN_OVERLAP);
         low += misses->avoided[i].low * (1 - in_order) * least;
         direct += misses->avoided[i].share * ns;
+        streams += misses->avoided[i].share * in_order * level->stream_ns;
         high += misses->avoided[i].high * level->wait_ns;
     }
     struct gain_stall stall = {.low = share_of(misses, low, misses->pace_low),
                                .direct = share_of(misses, direct, misses->pace),
                                .high = share_of(misses, high, misses->pace_high)};
+    stall.streams = direct > 0 ? stall.direct * streams / direct : 0;
     stall.low = fmin(stall.low, stall.direct);
     stall.high = fmax(stall.high, stall.direct);
     return stall;

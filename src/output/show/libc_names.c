@@ -10,6 +10,7 @@ const char *const names_copy[] = {"memcpy", "memmove", "mempcpy", "strcpy",
                                   "stpcpy", "strncpy", NULL};
 const char *const names_compare[] = {"strcmp", "strncmp", "strcasecmp", "memcmp",
                                      "strlen", "strchr",  "memchr",     NULL};
+const char *const names_length[] = {"strlen", "strnlen", "rawmemchr", "wcslen", NULL};
 
 bool name_is_libc(const char *function, const char *plain)
 {
@@ -44,5 +45,22 @@ static bool is_any(const char *function, const char *const *names)
 bool name_walks_memory(const char *function)
 {
     return is_any(function, names_clear) || is_any(function, names_copy) ||
-           is_any(function, names_compare);
+           is_any(function, names_compare) || is_any(function, names_length);
+}
+
+bool name_formats(const char *function)
+{
+    static const char *const stems[] = {"printf", "scanf"};
+    if (!function)
+        return false;
+    function += strspn(function, "_");
+    if (strncmp(function, "isoc", 4) == 0)
+        function += 4 + strspn(function + 4, "0123456789_");
+    for (size_t i = 0; i < BASE_COUNT(stems); i++) {
+        const char *stem = strstr(function, stems[i]);
+        const char *end = stem ? stem + strlen(stems[i]) : NULL;
+        if (stem && strspn(function, "vfdsnaw") >= (size_t)(stem - function))
+            return !*end || *end == '_' || *end == '@';
+    }
+    return false;
 }

@@ -41,7 +41,11 @@ bool name_is_libc(const char *function, const char *plain);
 
 /* Plain names of functions that go through memory; NULL ends. And whether a function is any of
  * these. */
-extern const char *const names_clear[], *const names_copy[], *const names_compare[];
+extern const char *const names_clear[], *const names_copy[], *const names_compare[],
+                                                                 *const names_length[];
 bool name_walks_memory(const char *function);
+
+/* Is it one of the families of printf and scanf: vsnprintf, __isoc99_sscanf, __printf_chk? Not my_printf. NULL: no. */
+bool name_formats(const char *function);
 
 #endif

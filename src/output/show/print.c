@@ -488,7 +488,7 @@ void print_sides(struct printer *printer, const struct chain chains[2], bool sam
     print_common(printer, &chains[0], common);
     if (same_place || (same_end(chains) && common + 1 == shown_frames(&chains[0]) &&
                        common + 1 == shown_frames(&chains[1]))) {
-        print_side(printer, &chains[0], common, "both", "");
+        print_side(printer, &chains[0], common, strcmp(first, second) ? "both" : first, "");
     } else {
         print_side(printer, &chains[0], common, first, "");
         print_side(printer, &chains[1], common, second, "");

@@ -38,6 +38,7 @@ struct work {
     const struct reuse_report *report;
     struct gain_missed *by_line, *by_frame;
     struct counted *counted; /* by line */
+    double *far;             /* by line: misses of the findings there */
 };
 
 static uint32_t line_of(const struct work *work, uint32_t context)
@@ -151,7 +152,8 @@ static bool begin(const struct places *places, const struct gain_lines *lines, s
     work->by_line = calloc(lines->count, sizeof *work->by_line);
     work->by_frame = calloc(places->profile->frames_count, sizeof *work->by_frame);
     work->counted = calloc(lines->count, sizeof *work->counted);
-    return work->report && work->by_line && work->by_frame && work->counted;
+    work->far = calloc(lines->count, sizeof *work->far);
+    return work->report && work->by_line && work->by_frame && work->counted && work->far;
 }
 
 static void end(struct work *work)
@@ -161,6 +163,7 @@ static void end(struct work *work)
     free(work->by_line);
     free(work->by_frame);
     free(work->counted);
+    free(work->far);
 }
 
 /* False: no memory. */
@@ -319,24 +322,25 @@ static bool add_finding(const struct work *work, struct source_cache *sources,
     struct shape shape;
     shape_find(work->places, pair, &shape);
     struct transform transform = transform_pair(ranking, figures, sources, pair, &shape);
-    struct gain_symptom symptom = {.kind = profile_kind_names[PROFILE_REUSE],
-                                   .what = "far reuse",
-                                   .share_of = lost_by(line, ranking->caches_count),
-                                   .labels = {"used", "reused"},
-                                   .line = number,
-                                   .first = pair->use,
-                                   .second = pair->reuse,
-                                   .number = index + 1,
-                                   .seen = pair->count,
-                                   .weak =
-                                       !exact && (pair->group->weak || figures_too_few(figures)),
-                                   .counted = exact,
-                                   .one_in = one_in(&work->counted[number]),
-                                   .part = transform.kind == TRANSFORM_NONE ? GAIN_INHERENT : 1,
-                                   .waste = missing_share(line, exact),
-                                   .waits = true,
-                                   .stall = stall_of(work, line, exact),
-                                   .advice = transform_advice(figures, pair, &transform)};
+    struct gain_symptom symptom = {
+        .kind = profile_kind_names[PROFILE_REUSE],
+        .what = "far reuse",
+        .share_of = lost_by(line, ranking->caches_count),
+        .labels = {"used", "reused"},
+        .line = number,
+        .first = pair->use,
+        .second = pair->reuse,
+        .number = index + 1,
+        .seen = pair->count,
+        .weak = !exact && (pair->group->weak || figures_too_few(figures)),
+        .counted = exact,
+        .one_in = one_in(&work->counted[number]),
+        .fraction = work->far[number] > 0 ? pair->far / work->far[number] : 0,
+        .part = transform.kind == TRANSFORM_NONE ? GAIN_INHERENT : 1,
+        .waste = missing_share(line, exact),
+        .waits = true,
+        .stall = stall_of(work, line, exact),
+        .advice = transform_advice(figures, pair, &transform)};
     if (exact && symptom.one_in <= 1 && symptom.advice.id)
         symptom.advice.evidence = ADVICE_EXACT;
     return gain_add(sink, &symptom);
@@ -352,6 +356,8 @@ static bool add_findings(struct work *work, struct source_cache *sources, struct
         return false;
     add_misses(work);
     replace_counted(work);
+    for (size_t i = 0; i < ranking->pairs_count; i++)
+        work->far[work->lines->of_place[ranking->pairs[i].reuse_place]] += ranking->pairs[i].far;
     for (size_t i = 0; i < ranking->pairs_count; i++)
         if (ranking->pairs[i].far > 0 && !add_finding(work, sources, sink, i))
             return false;

@@ -133,7 +133,27 @@ static void print_hint(struct printer *printer)
     print_wrap(printer, PLAIN, 2, 2, line);
 }
 
-bool run_print_findings(struct printer *printer)
+/* Behind the heading. */
+static void print_heading(struct printer *printer, const struct time_profile *time,
+                          const struct gain_list *list, size_t shown)
+{
+    char line[TEXT_BYTES * 2] = "";
+    if (shown)
+        print_add(line, sizeof line, "by what it would gain");
+    else if (list->strong == 0)
+        print_add(line, sizeof line, "nothing was seen often enough");
+    else
+        print_add(line, sizeof line,
+                  "nothing: no finding is expected to gain %.0f %% of the CPU time",
+                  100 * GAIN_LEAST);
+    if (!shown && list->strong)
+        run_add_functions(printer, time, "; it goes to ", line, sizeof line);
+    fprintf(printer->out, "\n%sWhat to fix first%s  ", print_on(printer, STRONG),
+            print_off(printer));
+    print_wrap(printer, PLAIN, 19, 2, line);
+}
+
+bool run_print_findings(struct printer *printer, const struct time_profile *time)
 {
     struct gain_list list;
     struct chain *chains = malloc(2 * sizeof *chains);
@@ -144,12 +164,7 @@ bool run_print_findings(struct printer *printer)
     size_t limit = printer->options->limit, shown = limit ? list.worth : list.strong;
     if (limit && limit < shown)
         shown = limit;
-    fprintf(printer->out, "\n%sWhat to fix first%s  ", print_on(printer, STRONG),
-            print_off(printer));
-    print_wrap(printer, PLAIN, 19, 2,
-               shown         ? "by what it would gain"
-               : list.strong ? "nothing of which a gain of 1 % is to be expected"
-                             : "nothing was seen often enough");
+    print_heading(printer, time, &list, shown);
     printer->given_count = 0;
     for (size_t i = 0; i < shown; i++)
         print_finding(printer, &list.items[i], i + 1, chains);
@@ -226,6 +241,7 @@ static void finding_item(struct json *json, const struct places *places,
               : is_exact(finding->symptoms) ? "exact"
                                             : "strong");
     json_flag(json, "slight", finding->slight);
+    json_decimal(json, "expected", finding->together, 6);
     json_count(json, "samples", finding->ticks);
     json_begin(json, "kinds", '[');
     for (size_t i = 0; i < finding->count; i++) {

@@ -13,13 +13,25 @@
 extern const struct analysis_text run_text;
 extern const struct analysis_compare run_compare;
 extern const struct analysis_export run_export;
+extern const struct analysis_gain run_gains;
 extern const struct analysis_view run_view;
 bool run_json(struct json *json, const struct places *places, const struct report_options *options);
 
+struct time_profile;
+
+/* Adds to the line, of that many bytes, `before` and the functions that take most time, with their shares; nothing if too few
+   samples tell. */
+void run_add_functions(struct printer *printer, const struct time_profile *time, const char *before,
+                       char *line, size_t bytes);
+
 /* The list of what to fix first. False: no memory. */
-bool run_print_findings(struct printer *printer);
+bool run_print_findings(struct printer *printer, const struct time_profile *time);
 bool run_findings_json(struct json *json, const struct places *places,
                        const struct report_options *options);
+
+/* Functions most of whose time goes to being called, as symptoms. False: no memory. */
+bool run_add_calls(const struct places *places, const struct gain_lines *lines,
+                   struct gain_sink *sink);
 
 /* What threads waited for, if that was timed. */
 void run_print_waits(struct printer *printer);

@@ -22,5 +22,6 @@ const struct analysis run_analysis = {
     .json = run_json,
     .compare = &run_compare,
     .export = &run_export,
+    .gain = &run_gains,
     .view = &run_view,
 };

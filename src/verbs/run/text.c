@@ -25,18 +25,24 @@ static void end(void *state)
     free(state);
 }
 
-static void summary(struct printer *printer, const void *state)
+void run_add_functions(struct printer *printer, const struct time_profile *time, const char *before,
+                       char *line, size_t bytes)
 {
-    const struct time_profile *time = state;
-    char line[TEXT_BYTES * 2] = "", name[NAME_BYTES];
+    char name[NAME_BYTES];
     for (size_t i = 0; i < time->functions.count && i < FUNCTIONS_SHOWN; i++) {
         const struct time_row *row = &time->functions.items[i];
         double share = time->ns > 0 ? row->own / time->ns : 0;
         if (time->ticks < TICKS_LEAST || share < least_share)
             break;
         print_function(printer, &printer->profile->frames[row->frame], name);
-        print_add(line, sizeof line, "%s%s %.0f %%", i ? ", " : "", name, 100 * share);
+        print_add(line, bytes, "%s%s %.0f %%", i ? ", " : before, name, 100 * share);
     }
+}
+
+static void summary(struct printer *printer, const void *state)
+{
+    char line[TEXT_BYTES * 2] = "";
+    run_add_functions(printer, state, "", line, sizeof line);
     if (!line[0])
         return;
     fprintf(printer->out, "\n  %sCPU time%s  ", print_on(printer, BOLD), print_off(printer));
@@ -46,7 +52,8 @@ static void summary(struct printer *printer, const void *state)
 static bool findings(struct printer *printer, void *state)
 {
     (void)state;
-    return !run_is_own(printer->profile) || printer->options->kinds || run_print_findings(printer);
+    return !run_is_own(printer->profile) || printer->options->kinds ||
+           run_print_findings(printer, state);
 }
 
 const struct analysis_text run_text = {

@@ -123,6 +123,13 @@ static const struct advice load_compared = {
             "A hash table, a sorted index, or a remembered result avoids it.",
 };
 
+static const struct advice load_scanned = {
+    .id = "load.scanned",
+    .text = "The same text is scanned for its end again: strlen does that in each call, and so do "
+            "sscanf and others with all of the text that they get. Keep its length, or pass a "
+            "copy of the part that is needed, such as a line.",
+};
+
 static const struct advice load_chain = {
     .id = "load.chain",
     .text = "The same links are followed again and again: usually a linear search through a "
@@ -154,6 +161,13 @@ static const struct advice library = {
     .id = "library",
     .text = "This happens inside a library function: fewer calls, or keeping the outcome of an "
             "earlier one, avoid that.",
+};
+
+static const struct advice library_format = {
+    .id = "library.format",
+    .text = "Functions of the families of printf and scanf go through their format and look up the "
+            "locale in each call. What converts just one type (std::to_chars, strtol, strtod, a "
+            "loop over digits) does not.",
 };
 
 static const struct advice overlap = {
@@ -348,6 +362,8 @@ static const struct advice *library_advice(const struct advice_facts *facts)
 {
     if (facts->team)
         return &team_runtime;
+    if (facts->formats)
+        return &library_format;
     return facts->called ? &library : NULL;
 }
 
@@ -420,6 +436,13 @@ static bool indexes(const char *source)
     return source && strchr(source, '[');
 }
 
+/* strlen; or what sscanf does in its place. What else a library looks for the end of is its own affair. */
+static bool scans_for_end(const struct advice_side *side)
+{
+    return name_is_any(side->called, names_length) &&
+           (!side->entry || name_is_any(side->entry, names_length) || name_formats(side->entry));
+}
+
 /* What the machine code shows beats what the source reads like. */
 static const struct advice *near_load(uint32_t reach)
 {
@@ -445,6 +468,8 @@ static const struct advice *load_advice(const struct advice_facts *facts)
         return &load_call;
     if (near_load(facts->reach))
         return near_load(facts->reach);
+    if (scans_for_end(&facts->first) && scans_for_end(&facts->second))
+        return &load_scanned;
     if (is_any(&facts->second, names_compare) &&
         (facts->same_place || is_any(&facts->first, names_compare)))
         return &load_compared;
@@ -540,6 +565,16 @@ static bool is_nested(const struct places *places, uint32_t first, uint32_t seco
                              frame_of(places, longer)->function);
 }
 
+/* Does own code call printf, scanf or one of their relatives there? */
+static bool is_formatting(const struct places *places, uint32_t place)
+{
+    for (uint32_t own = places->own[place]; place && place != own;
+         place = places->items[place].parent)
+        if (name_formats(frame_of(places, place)->function))
+            return true;
+    return false;
+}
+
 /* Stores a few instructions apart in one call of a function that copies or clears. */
 static bool is_overlap(const struct places *places, const struct waste_pair *pair)
 {
@@ -573,6 +608,7 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         .nested = is_nested(places, pair->first_place, pair->second_place),
         .library = waste_in_library(places, lead),
         .called = places->own[lead] != lead,
+        .formats = is_formatting(places, lead),
         .overlap = is_overlap(places, pair),
         .team = pair->team_waste * 2 > pair->waste_bytes,
         .kernel = pair->kernel,

@@ -9,7 +9,8 @@
 /* Of one kind, what was decided of the accesses at a line. */
 struct decided {
     double waste, all, squares;
-    bool sure; /* one of the findings there is */
+    double listed; /* waste of the findings there */
+    bool sure;     /* one of the findings there is */
 };
 
 static const struct words {
@@ -43,6 +44,17 @@ static void add_decided(const struct places *places, const struct gain_lines *li
         line->waste += pair->waste_bytes;
         line->all += pair->waste_bytes + pair->use_bytes;
         line->squares += pair->waste_squares + pair->use_squares;
+    }
+}
+
+/* Findings of several lines of one function with little evidence each are listed at one of them. */
+static void add_listed(const struct gain_lines *lines, const struct waste_kind *kind,
+                       struct decided *decided)
+{
+    for (size_t i = 0; i < kind->pairs_count; i++) {
+        const struct waste_pair *pair = &kind->pairs[i];
+        uint32_t place = waste_lead(kind->totals->kind) ? pair->second_place : pair->first_place;
+        decided[lines->of_place[place]].listed += pair->waste_bytes;
     }
 }
 
@@ -85,19 +97,6 @@ static struct profile_share share_at(const struct decided *line, const struct ga
     return (struct profile_share){share, share, share, .effective = all, .known = true};
 }
 
-/* Could the work that the access is for be left out? That of a dead store could: nothing sees its result. Whether a store
-   is silent is known once its value was made, unless it clears what is clear. Values that are loaded again are
-   needed again, unless they were searched through. */
-static bool is_sure(uint32_t kind, const struct waste_pair *pair, const struct advice *advice)
-{
-    const char *id = advice->id ? advice->id : "";
-    if (kind == PROFILE_DEAD)
-        return strcmp(id, "library.overlap") != 0;
-    if (kind == PROFILE_SILENT)
-        return strcmp(id, "silent.cleared") == 0;
-    return pair->reach == PROFILE_REACH_SEARCH || strcmp(id, "load.compared") == 0;
-}
-
 static bool is_any(const struct advice *advice, const char *const *ids)
 {
     for (; advice->id && *ids; ids++)
@@ -106,16 +105,42 @@ static bool is_any(const struct advice *advice, const char *const *ids)
     return false;
 }
 
-/* Of the time at a line, what could be saved: the ranking knows what next to never is, and what is about equal is no work done
-   twice. A value that is kept leaves the line's other work to be done. */
-static double part_saved(const struct waste_pair *pair, const struct advice *advice)
+/* Could the work that the access is for be left out? Memory that is filled and filled again need not have been, nor be cleared where
+   it is clear; a search through what was searched before has its index. One value that is stored
+   for nothing seldom has been waited for; whether a store is silent is known once its value was made; values that are loaded
+   again are needed again. */
+static bool is_sure(uint32_t kind, const struct waste_pair *pair, const struct advice *advice)
 {
-    static const char *const near[] = {"load.near", "silent.near", NULL};
+    static const char *const filled[] = {"dead.kernel",  "dead.cleared",   "dead.copied",
+                                         "dead.rebuilt", "silent.cleared", NULL};
+    static const char *const searched[] = {"load.compared", "load.scanned", NULL};
+    if (kind != PROFILE_LOAD)
+        return is_any(advice, filled);
+    return pair->reach == PROFILE_REACH_SEARCH || is_any(advice, searched);
+}
+
+/* Of the time there, what could be saved, by what the fix would be. A value that is kept, or a store that is
+   left out, leaves the line's other work to be done. What else is loaded again is, as far as anything shows, what the
+   algorithm needs; registers that are saved and what is about equal are no work done twice, and what the compiler leaves out
+   where it optimizes is not the source's. */
+static double part_saved(const struct profile *profile, uint32_t kind,
+                         const struct waste_pair *pair, const struct advice *advice)
+{
+    uint32_t wasted = waste_lead(kind) ? pair->second : pair->first;
+    uint32_t flags = profile->frames[profile->contexts[wasted].frame].flags;
     static const char *const kept[] = {"load.iteration",     "load.invariant", "load.previous",
                                        "load.same-function", "load.nested",    NULL};
-    if (waste_gain(pair) < 0.1 * pair->waste_bytes || is_any(advice, near))
+    static const char *const needed[] = {
+        "dead.saved",    "dead.frame",   "silent.saved",    "silent.call", "silent.near",
+        "silent.update", "library.team", "library.overlap", "library",     NULL};
+    static const char *const formatted[] = {"library.format", "silent.copied", NULL};
+    if (waste_gain(pair) < 0.1 * pair->waste_bytes || is_any(advice, needed))
         return GAIN_INHERENT;
-    return is_any(advice, kept) ? GAIN_ACCESS : 1;
+    if (is_sure(kind, pair, advice) || is_any(advice, formatted))
+        return 1;
+    if (flags & PROFILE_FRAME_UNOPTIMIZED)
+        return GAIN_INHERENT;
+    return kind != PROFILE_LOAD || is_any(advice, kept) ? GAIN_ACCESS : GAIN_INHERENT;
 }
 
 static bool add_kind(const struct places *places, const struct gain_lines *lines,
@@ -142,10 +167,12 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
                                        .weak = !exact && (kind->too_few || pair->group->weak),
                                        .counted = exact,
                                        .waste = share_at(line, counted),
+                                       .fraction =
+                                           line->listed > 0 ? pair->waste_bytes / line->listed : 0,
                                        .advice = waste_advice(places, sources, kind, pair)};
         if (exact && symptom.advice.id)
             symptom.advice.evidence = ADVICE_EXACT;
-        symptom.part = part_saved(pair, &symptom.advice);
+        symptom.part = part_saved(places->profile, id, pair, &symptom.advice);
         symptom.sure = is_sure(id, pair, &symptom.advice);
         symptom.general =
             id == PROFILE_LOAD && pair->reach == PROFILE_REACH_UNKNOWN && !symptom.sure;
@@ -167,6 +194,7 @@ static bool add_symptoms(const struct places *places, const struct gain_lines *l
         for (size_t i = 0; i < lines->count; i++)
             decided[i] = (struct decided){0};
         add_decided(places, lines, kind->totals->kind, decided);
+        add_listed(lines, kind, decided);
         struct gain_count *counts = NULL;
         good = gain_counted(places, lines, kind->totals->kind, &counts) &&
                add_kind(places, lines, sources, kind, decided, counts, sink) &&

@@ -122,6 +122,7 @@ struct advice_facts {
     bool library;       /* the end that did nothing lies in a library function: waste_in_library */
     bool overlap;       /* by two stores of one call that copies or clears */
     bool called;        /* which own code calls */
+    bool formats;       /* it is, or works for, printf, scanf or one of their relatives */
     bool team;          /* it is the runtime of OpenMP, mostly */
     bool kernel;        /* the second access was the kernel's, mostly */
     bool near;          /* equal within the floating-point tolerance only, mostly */
