@@ -65,6 +65,15 @@ END
     grep -q -F -e '- updat?_not: no function of the program' err
 }
 
+@test "interference: what is executed too often to be timed was called" {
+    printf '%s\n' 'static volatile long n;' '__attribute__((noinline)) void tick(void) { for (int i = 0; i < 20; i++) n++; }' \
+        'int main(void) { for (long i = 0; i < 20000000; i++) tick(); return 0; }' >often.c
+    "${CC:-cc}" -O1 -g often.c -o often
+    try 0 "$HEADROOM" interference -- ./often
+    grep -q -e '- tick in often: it is so short and executed so often' err || skip "tick was not hooked and left again here"
+    lacks -F 'Hooked, and not called since: tick' err
+}
+
 @test "interference: a lock is found, and the program is as always" {
     # All spans, of which the lock is the first: it is held by a thread that sleeps for most of the time.
     try 7 "$HEADROOM" interference --every 1 --limit 0 --functions update -- "$BATS_FILE_TMPDIR/contend"

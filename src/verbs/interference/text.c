@@ -93,13 +93,23 @@ static bool is_mostly_unjudged(const struct interference_figures *figures)
     return unjudged_share(figures) > 0.5;
 }
 
+/* Is it listed as not timed after all? Its executions are left out then. */
+static bool is_skipped(const struct profile *profile, const struct profile_span_function *function)
+{
+    for (size_t i = 0; i < profile->span_skips_count; i++)
+        if (strcmp(profile->span_skips[i].function, function->function) == 0)
+            return true;
+    return false;
+}
+
 /* Functions that were hooked and have no execution that began after that. */
 static bool *find_uncalled(const struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
     bool *uncalled = calloc(profile->span_functions_count + 1, sizeof *uncalled);
     for (size_t i = 1; uncalled && i < profile->span_functions_count; i++)
-        uncalled[i] = profile->span_functions[i].entry == SPANS_PATCHED;
+        uncalled[i] = profile->span_functions[i].entry == SPANS_PATCHED &&
+                      !is_skipped(profile, &profile->span_functions[i]);
     for (size_t i = 0; uncalled && i < profile->spans_count; i++)
         uncalled[profile->spans[i].function] = false;
     return uncalled;
