@@ -633,3 +633,26 @@ CREATE TABLE transfer(position INTEGER PRIMARY KEY, first INTEGER NOT NULL, seco
 --   transfers             0 to 1e+30                  sum
 --   whole                 0 to 1e+30                  sum
 --   instructions          0 to 1e+30                  sum
+
+-- Since version 12. Merging: rows with equal keys become one.
+CREATE TABLE memory(id INTEGER PRIMARY KEY, object INTEGER NOT NULL, name INTEGER, type INTEGER, module INTEGER NOT NULL, context INTEGER NOT NULL, other INTEGER NOT NULL, size INTEGER NOT NULL);
+--   id                    index of the row
+--   object                0 to 6                      key
+--   name                  name, or NULL               key
+--   type                  name, or NULL               key
+--   module                module, or 0                key
+--   context               context, or 0               key
+--   other                 0 to 1                      key
+--   size                  0 to 2^50                   key
+
+-- Since version 12. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE located(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, memory INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL, seen INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(kind, first, second, memory)) WITHOUT ROWID;
+--   kind                  0 to 3                      key
+--   first                 context, or 0               key
+--   second                context, or 0               key
+--   memory                memory                      key
+--   low                   0 to 2^63-1                 smallest
+--   high                  0 to 2^63-1                 largest
+--   seen                  0 to 2^50                   sum
+--   weight                0 to 1e+30                  sum

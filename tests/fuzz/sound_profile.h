@@ -185,6 +185,15 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_missed(profile) = (struct profile_missed){1, 32768, 100, 100, 90, 80, 1000};
     *profile_add_transfers(profile) =
         (struct profile_transfer){1, 1, "counters", "sharing.apart", 90, 100, 1e6};
+    *profile_add_memories(profile) = (struct profile_memory){.object = PROFILE_OBJECT_GLOBAL,
+                                                             .name = "counters",
+                                                             .type = "struct counter[8]",
+                                                             .module = 1,
+                                                             .size = 128};
+    *profile_add_memories(profile) = (struct profile_memory){
+        .object = PROFILE_OBJECT_HEAP, .context = first, .other = 1, .size = 4096};
+    *profile_add_located(profile) =
+        (struct profile_located){PROFILE_DEAD, first, first, 1, 64, 72, 3, 24};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

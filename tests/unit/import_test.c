@@ -2172,10 +2172,134 @@ static void long_logs_take_little_memory(void **state)
     log_free(&log);
 }
 
+/* ---- what locations lie in ------------------------------------------------------------------- */
+
+static void log_located(struct thread *thread, struct wire_located record)
+{
+    record.record = (struct wire_record){.type = WIRE_LOCATED, .bytes = sizeof record};
+    assert_true(wire_write(&thread->writer, &record.record));
+}
+
+static const struct profile_located *located_of(const struct profile *profile, uint32_t object,
+                                                uint64_t size)
+{
+    for (size_t i = 0; i < profile->located_count; i++) {
+        const struct profile_memory *memory = &profile->memories[profile->located[i].memory];
+        if (memory->object == object && memory->size == size)
+            return &profile->located[i];
+    }
+    return NULL;
+}
+
+/* The block was allocated by a thread whose nodes are read later. */
+static void locations_lie_in_objects(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread other = thread_begin(&log, 1, 101), thread = thread_begin(&log, 1, 100);
+    log_process(&other, WIRE_NONE, false);
+    log_contexts(&other);
+    log_contexts(&thread);
+    struct wire_located block = {.kind = WIRE_OBJECT_HEAP,
+                                 .process = 1,
+                                 .thread = other.writer.thread,
+                                 .node = 2,
+                                 .size = 4096,
+                                 .offset = 64,
+                                 .chance = 1};
+    struct wire_located small = block;
+    small.size = 24;
+    small.offset = 8;
+    small.chance = 0.125F;
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+    log_located(&thread, block);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+    block.offset = 4088;
+    log_located(&thread, block);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+    log_located(&thread, small);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+    log_located(&thread,
+                (struct wire_located){
+                    .kind = WIRE_OBJECT_GLOBAL, .module = 1, .offset = 0x4040, .chance = 1});
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+    log_located(&thread, (struct wire_located){.kind = WIRE_OBJECT_STACK, .chance = 1});
+    thread_end(&log, &thread);
+    thread_end(&log, &other);
+    struct profile *profile = import_and_read(&log, NULL);
+    const struct profile_pair *pair = &profile->pairs[0];
+    const struct profile_located *large = located_of(profile, PROFILE_OBJECT_HEAP, 4096);
+    const struct profile_located *little = located_of(profile, PROFILE_OBJECT_HEAP, 24);
+    assert_int_equal(profile->located_count, 4);
+    assert_non_null(large);
+    assert_non_null(little);
+    assert_true(large->first == pair->first && large->second == pair->second);
+    assert_int_equal(large->kind, PROFILE_DEAD);
+    assert_true(large->low == 64 && large->high == 4088 && large->seen == 2);
+    /* A block of which one in eight is recorded stands for eight. */
+    assert_true(fabs(little->weight / large->weight - 4) < 1e-6);
+    uint32_t allocated = profile->memories[large->memory].context;
+    assert_string_equal(frame_of(profile, allocated, 0)->function, "work");
+    assert_string_equal(frame_of(profile, allocated, 1)->function, "main");
+    /* No symbol, so it is data of the file. */
+    const struct profile_located *data = located_of(profile, PROFILE_OBJECT_DATA, 0);
+    assert_non_null(data);
+    assert_string_equal(profile->modules[profile->memories[data->memory].module].path, "/bin/prog");
+    const struct profile_located *stack = located_of(profile, PROFILE_OBJECT_STACK, 0);
+    assert_non_null(stack);
+    assert_int_equal(profile->memories[stack->memory].other, 1);
+    assert_int_equal(profile->run.corrupt_records, 0);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* What makes no sense is counted, and what belongs to no finding left out. */
+static void wild_locations_are_left_out(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    static const struct wire_located wild[] = {
+        {.kind = WIRE_OBJECTS, .chance = 1},
+        {.kind = WIRE_OBJECT_HEAP, .size = 16, .offset = 16, .chance = 1},
+        {.kind = WIRE_OBJECT_HEAP, .size = 16, .offset = -1, .chance = 1},
+        {.kind = WIRE_OBJECT_HEAP, .size = UINT64_C(1) << 60, .chance = 1},
+        {.kind = WIRE_OBJECT_STACK, .chance = 0},
+        {.kind = WIRE_OBJECT_STACK, .chance = 2},
+        {.kind = WIRE_OBJECT_STACK, .chance = NAN},
+    };
+    struct wire_located sound = {.kind = WIRE_OBJECT_HEAP,
+                                 .process = 1,
+                                 .thread = 77, /* of which there is no record */
+                                 .node = 9,
+                                 .size = 32,
+                                 .chance = 1};
+    log_process(&thread, WIRE_NONE, false);
+    log_contexts(&thread);
+    log_located(&thread, sound); /* of nothing */
+    for (size_t i = 0; i < BASE_COUNT(wild); i++) {
+        log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+        log_located(&thread, wild[i]);
+    }
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, 0);
+    log_located(&thread, sound);
+    log_located(&thread, sound); /* once more for the same */
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->located_count, 1);
+    assert_int_equal(profile->located[0].seen, 1);
+    assert_int_equal(profile->memories[0].context, 0);
+    assert_int_equal(profile->run.corrupt_records, BASE_COUNT(wild));
+    profile_free(profile);
+    log_free(&log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_one_pair),
+        cmocka_unit_test(locations_lie_in_objects),
+        cmocka_unit_test(wild_locations_are_left_out),
         cmocka_unit_test(threads_and_processes_are_merged),
         cmocka_unit_test(node_ids_are_the_threads_own),
         cmocka_unit_test(too_deep_contexts_are_cut),

@@ -68,6 +68,12 @@ const char *binary_symbol(struct binary *binary, uint64_t vaddr)
 }
 
 #ifndef HAS_DATA
+enum base_status binary_thread_variable(struct binary *binary, uint64_t offset, uint64_t code,
+                                        struct binary_object *object)
+{
+    return BASE_NOT_FOUND;
+}
+
 enum base_status binary_variable(struct binary *binary, uint64_t vaddr, uint64_t code,
                                  struct binary_object *object)
 {

@@ -57,6 +57,8 @@ static bool visit_event(void *context, const struct import_frame *frame,
     case WIRE_TICK: return import_live_tick(gather, frame, (const struct wire_tick *)record);
     case WIRE_REUSE:
         return import_reuse_keep_watch(gather, frame->process, (const struct wire_reuse *)record);
+    case WIRE_LOCATED:
+        return import_located_visit(gather, frame, (const struct wire_located *)record);
     }
     return import_exact_visit(gather, frame, record);
 }
@@ -66,8 +68,8 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
     if (!UTIL_GROW_ZEROED(gather->nodes, gather->nodes_capacity, 0) ||
         !UTIL_GROW_ZEROED(gather->modules, gather->modules_capacity, 0))
         return import_no_memory(gather);
-    static const unsigned live =
-        1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE | 1U << WIRE_TICK;
+    static const unsigned live = 1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP |
+                                 1U << WIRE_REUSE | 1U << WIRE_TICK | 1U << WIRE_LOCATED;
     static const unsigned exact =
         1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS | 1U << WIRE_REUSE_PAIR |
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
@@ -81,6 +83,7 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
                                 1U << WIRE_COUNTERS,
                             visit_fact, gather, teller, &gather->corrupt) &&
            (!gather->exact || import_exact_images(gather)) &&
+           (gather->exact || gather->spans || import_located_begin(gather, teller)) &&
            import_log_visit(gather->log, gather->exact ? exact : live, visit_event, gather, teller,
                             &gather->corrupt) &&
            (gather->exact ? import_exact_finish(gather) : import_live_share(gather));
@@ -97,6 +100,7 @@ void import_gather_free(struct import_gather *gather)
         util_index_free(indices[i]);
     import_reuse_samples_free(&gather->reuse_samples);
     import_exact_paths_free(gather->paths);
+    import_located_free(gather->located);
     free(gather->mappings);
     free(gather->modules);
     free(gather->threads);

@@ -53,7 +53,7 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
     status = BASE_NO_MEMORY;
     if (!import_gather(&gather, &teller) || !import_describe(&gather, run) ||
         !import_reuse_finish(&gather, run) || !import_name(&gather, run, symbols, &teller) ||
-        !import_exact_sharing_finish(&gather) ||
+        !import_located_finish(&gather) || !import_exact_sharing_finish(&gather) ||
         !import_exact_paths_finish(&gather, symbols, &teller))
         goto done;
     if (log->failure) {

@@ -215,6 +215,7 @@ struct import_gather {
     size_t distances_capacity;
     struct import_reuse_samples reuse_samples;
     struct import_exact_paths *paths; /* NULL: none */
+    struct import_located *located;   /* NULL: the recording is not live */
     bool spans;                   /* what was timed is in a region beside the log (import_spans) */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
@@ -263,6 +264,26 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
 bool import_live_trap(struct import_gather *gather, const struct wire_trap *record);
 /* After the last record. */
 bool import_live_share(struct import_gather *gather);
+
+/* ---- what locations lie in (located.c); false: no memory ---- */
+
+/* Before nodes are read: lists those that are wanted. */
+bool import_located_begin(struct import_gather *gather, struct import_teller *teller);
+/* The next record may locate this finding; nodes. */
+void import_located_next(struct import_gather *gather, uint32_t kind, uint32_t first,
+                         uint32_t second, double weight);
+bool import_located_visit(struct import_gather *gather, const struct import_frame *frame,
+                          const struct wire_located *record);
+/* After the last record. */
+void import_located_settle(struct import_gather *gather);
+/* The nodes that are named, one after the other; NULL: there are no more. */
+uint32_t *import_located_node(const struct import_gather *gather, size_t index);
+/* Variables of the module. binary may be NULL. */
+bool import_located_in_module(const struct import_gather *gather, uint32_t module);
+bool import_located_of_module(struct import_gather *gather, uint32_t module, struct binary *binary);
+/* After import_name: the rows. */
+bool import_located_finish(struct import_gather *gather);
+void import_located_free(struct import_located *located); /* NULL does nothing */
 
 /* ---- where CPU time went (ticks.c): by module and kind of code, and by calling context ---- */
 

@@ -94,6 +94,8 @@ static void mark_used(const struct namer *namer, bool *used)
     const uint32_t *node;
     for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
         mark(namer->gather, used, *node);
+    for (size_t i = 0; (node = import_located_node(namer->gather, i)); i++)
+        mark(namer->gather, used, *node);
 }
 
 static void mark_leads(const struct namer *namer)
@@ -235,6 +237,7 @@ static bool name_module_of(struct namer *namer, uint32_t id, size_t from, size_t
     }
     bool good = name_module(namer, from, to, binary, teller) &&
                 (from == to || import_roles_of_module(namer->roles, binary, id)) &&
+                import_located_of_module(namer->gather, id, binary) &&
                 import_ticks_of_module(namer->gather, tick, id, binary, namer->jits);
     if (binary)
         binary_close(binary);
@@ -249,7 +252,8 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
         for (to = from; to < total && namer->queries[to].module == id;)
             to++;
         bool ticked = tick < gather->ticks_count && gather->ticks[tick].module == id;
-        if ((to > from || ticked) && !name_module_of(namer, id, from, to, &tick, teller))
+        bool named = to > from || ticked || (id && import_located_in_module(gather, id));
+        if (named && !name_module_of(namer, id, from, to, &tick, teller))
             return false;
     }
     return true;
@@ -271,8 +275,10 @@ static bool settle_roles(struct namer *namer)
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* Findings name nodes until their contexts are known. */
-static void name_contexts(struct profile *profile, const struct import_node *nodes)
+static void name_contexts(struct import_gather *gather)
 {
+    struct profile *profile = gather->profile;
+    const struct import_node *nodes = gather->nodes;
     for (size_t i = 0; i < profile->pairs_count; i++) {
         struct profile_pair *pair = &profile->pairs[i];
         pair->first = nodes[pair->first].context;
@@ -289,6 +295,8 @@ static void name_contexts(struct profile *profile, const struct import_node *nod
         profile->times[i].context = nodes[profile->times[i].context].context;
     uint32_t *node;
     for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+        *node = nodes[*node].context;
+    for (size_t i = 0; (node = import_located_node(gather, i)); i++)
         *node = nodes[*node].context;
 }
 
@@ -345,7 +353,7 @@ static bool make_contexts(struct namer *namer)
     free(depths);
     if (!good)
         return false;
-    name_contexts(namer->profile, gather->nodes);
+    name_contexts(gather);
     for (size_t i = 0; i < gather->places_count; i++)
         gather->places[i].context = gather->nodes[gather->places[i].node].context;
     return true;

@@ -71,6 +71,11 @@ static bool reuse_ok(const struct wire_reuse *record)
            (record->flags & ends) != ends;
 }
 
+static double located_weight(const struct wire_reuse *record)
+{
+    return (double)record->weight / (double)(record->chance > 0 ? record->chance : 1);
+}
+
 bool import_reuse_keep_watch(struct import_gather *gather, uint32_t process,
                              const struct wire_reuse *record)
 {
@@ -101,6 +106,9 @@ bool import_reuse_keep_watch(struct import_gather *gather, uint32_t process,
                                 .accesses = record->accesses};
     if (!(record->flags & (WIRE_REUSE_FORESEEN | WIRE_REUSE_LOST | WIRE_REUSE_OPEN)))
         gather->threads[gather->current_thread].seen_traps[PROFILE_REUSE]++;
+    if (record->reuse_node)
+        import_located_next(gather, PROFILE_REUSE, kept->uses[item].node,
+                            reuse == IMPORT_UNKNOWN_NODE ? 0 : reuse, located_weight(record));
     return true;
 }
 

@@ -48,13 +48,17 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
            import_reuse_keep_sample(gather, frame->process, node, record);
 }
 
+static double claimed_by(const struct wire_trap *record)
+{
+    bool known = record->chance > 0 && record->chance <= 1;
+    return known ? (double)record->weight / (double)record->chance : (double)record->samples;
+}
+
 /* By its chance until import_live_share brings the sums to the scale of samples. */
 static void add_to_pair(struct profile_pair *pair, struct import_share *share,
                         struct import_near *near, const struct wire_trap *record)
 {
-    bool known = record->chance > 0 && record->chance <= 1;
-    double claimed =
-        known ? (double)record->weight / (double)record->chance : (double)record->samples;
+    double claimed = claimed_by(record);
     double weight = claimed * record->bytes;
     share->attributed += (double)record->samples;
     share->claimed += claimed;
@@ -102,6 +106,8 @@ bool import_live_trap(struct import_gather *gather, const struct wire_trap *reco
         return import_no_memory(gather);
     gather->threads[gather->current_thread].seen_traps[record->kind]++;
     add_to_pair(&gather->profile->pairs[item], &gather->shares[item], &gather->nears[item], record);
+    import_located_next(gather, key.kind, key.first, key.second,
+                        claimed_by(record) * record->bytes);
     return true;
 }
 
@@ -113,6 +119,7 @@ bool import_live_trap(struct import_gather *gather, const struct wire_trap *reco
  */
 bool import_live_share(struct import_gather *gather)
 {
+    import_located_settle(gather);
     struct profile *profile = gather->profile;
     struct import_share *totals = calloc(gather->nodes_count * PROFILE_KINDS, sizeof *totals);
     if (!totals)

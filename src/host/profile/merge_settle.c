@@ -344,15 +344,27 @@ enum base_status merge_settle(struct profile *profile, const char **disagree)
     return status;
 }
 
+static enum base_status settle_tables(struct profile *profile,
+                                      const struct schema_table *const tables[], size_t count)
+{
+    const char *disagree;
+    enum base_status status = BASE_OK;
+    for (size_t t = 0; status == BASE_OK && t < count; t++)
+        status = settle(profile, tables[t], &disagree);
+    return status;
+}
+
 /* Lines before what refers to them. */
 enum base_status profile_settle_shared(struct profile *profile)
 {
     static const struct schema_table *const tables[] = {
         &schema_shared_runs,  &schema_shared_lines, &schema_shared_pairs,
         &schema_shared_users, &schema_shared_moves, &schema_shared_fields};
-    const char *disagree;
-    enum base_status status = BASE_OK;
-    for (size_t t = 0; status == BASE_OK && t < BASE_COUNT(tables); t++)
-        status = settle(profile, tables[t], &disagree);
-    return status;
+    return settle_tables(profile, tables, BASE_COUNT(tables));
+}
+
+enum base_status profile_settle_memory(struct profile *profile)
+{
+    static const struct schema_table *const tables[] = {&schema_memories, &schema_located};
+    return settle_tables(profile, tables, BASE_COUNT(tables));
 }

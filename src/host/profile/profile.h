@@ -704,6 +704,32 @@ struct profile_transfer {
     double instructions;     /* of all threads, from when there was a second one */
 };
 
+/* What locations of findings lie in, in live recordings; alike in all threads and processes. Since version 12. */
+struct profile_memory {
+    uint32_t
+        object; /* enum profile_object; UNKNOWN: also blocks of the heap whose allocation was not recorded */
+    const char *name; /* of the variable, by debugging information or symbol; NULL: none */
+    const char *type; /* of it, in the source's words; NULL: not known */
+    uint32_t module;  /* global, thread-local, data: id; else 0 */
+    uint32_t
+        context; /* heap, mapped: whose innermost frame has called the allocating function; else 0 */
+    uint32_t other; /* stack, thread-local: 1: of another thread than that which touches it */
+    uint64_t size;  /* of the variable or block; 0: not known */
+};
+
+/*
+ * Of a pair: where its locations were. Weights are of findings, in bytes (reuse: in samples), and by object in proportion to all of the
+ * pair's: blocks that were recorded with a chance stand for more. Since version 12.
+ */
+struct profile_located {
+    uint32_t kind, first, second; /* of the pair; PROFILE_REUSE: of the reuse pair */
+    uint32_t memory;              /* index into memories */
+    uint64_t low,
+        high; /* offsets in the object, the least and the greatest seen; 0 if that says nothing */
+    uint64_t seen; /* findings */
+    double weight;
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -762,7 +788,9 @@ struct profile_transfer {
     X(shared_moves, shared_move)                                                                   \
     X(shared_fields, shared_field)                                                                 \
     X(missed, missed)                                                                              \
-    X(transfers, transfer)
+    X(transfers, transfer)                                                                         \
+    X(memories, memory)                                                                            \
+    X(located, located)
 
 struct profile {
     struct profile_run run;
@@ -867,6 +895,8 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
  * their own. BASE_NO_MEMORY: the profile is good for profile_free only.
  */
 enum base_status profile_settle_shared(struct profile *profile);
+/* The same for `memories` and `located`. */
+enum base_status profile_settle_memory(struct profile *profile);
 
 /* What is then degraded if both hold one and the same recording. */
 extern const char *const profile_counted_twice;

@@ -658,6 +658,30 @@ static const struct schema_column transfers_columns[] = {
 };
 TABLE(transfers, transfer, "transfer", 12);
 
+static const struct schema_column memories_columns[] = {
+    {POSITION("id")},
+    {MEMBER(memory, object), BELOW(PROFILE_OBJECTS), KEY},
+    {MEMBER(memory, name), NAME_OR_NULL, KEY},
+    {MEMBER(memory, type), NAME_OR_NULL, KEY},
+    {MEMBER(memory, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(memory, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(memory, other), BELOW(2), KEY},
+    {MEMBER(memory, size), COUNT, KEY},
+};
+TABLE(memories, memory, "memory", 12);
+
+static const struct schema_column located_columns[] = {
+    {MEMBER(located, kind), BELOW(PROFILE_KINDS), KEY},
+    {MEMBER(located, first), ID_OR_NONE(contexts), KEY},
+    {MEMBER(located, second), ID_OR_NONE(contexts), KEY},
+    {MEMBER(located, memory), ID(memories), KEY},
+    {MEMBER(located, low), NUMBER64, SMALLER},
+    {MEMBER(located, high), NUMBER64, LARGER},
+    {MEMBER(located, seen), COUNT, SUM},
+    {MEMBER(located, weight), WEIGHT, SUM},
+};
+TABLE(located, located, "located", 12, .order = SCHEMA_ASCENDING);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -90,7 +90,7 @@ static void log_verdict(struct agent_thread *self, const struct detect_sample *s
     sample_record(self, sample, density, 2, 0);
     self->counters->stored++;
     sample_log_finding(self, finding, touch_node, 0);
-    objects_log_at(self, sample->watched);
+    objects_log_at(self, sample->address);
 }
 
 /* The touch's context, and room for the records; false: they could not be had. */

@@ -122,7 +122,7 @@ static bool log_foreseen(struct agent_thread *self, const struct detect_sample *
     self->question.foreseen++;
     bool logged = log_reuse(self, &self->use, &record);
     if (logged)
-        objects_log_at(self, sample->watched);
+        objects_log_at(self, sample->address);
     return logged;
 }
 

@@ -120,7 +120,7 @@ static bool adopt_scout(void *machine, unsigned index, const struct detect_sampl
         return false;
     self->watches[index] = self->scout;
     self->uses[index] = self->use;
-    agent_object_of(sample->watched, &self->objects[index]);
+    agent_object_of(sample->address, &self->objects[index]);
     self->scout.os.page = NULL;
     if (sample->kind == DETECT_REUSE && reuse_has_companions())
         reuse_arm_companions(self, sample->watched);

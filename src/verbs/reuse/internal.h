@@ -13,6 +13,7 @@
 #include "show/group.h"
 #include "show/group_text.h"
 #include "show/json.h"
+#include "show/objects.h"
 #include "show/places.h"
 #include "show/print.h"
 #include "show/source.h"
@@ -52,7 +53,8 @@ struct reuse_ranking {
     size_t pairs_count;
     struct groups groups; /* their links are the contexts, by their indices */
     struct group_link *links;
-    bool distances; /* pairs have stack distances, measured or by the model */
+    struct objects objects; /* what findings' locations lie in */
+    bool distances;         /* pairs have stack distances, measured or by the model */
     struct profile_cache caches[REUSE_CACHES]; /* of the machine, smallest first; else one assumed,
                                                   level 0 */
     size_t caches_count;

@@ -263,6 +263,8 @@ static void pair_object(struct json *json, const struct reuse_ranking *ranking,
     json_context(json, "reuse", ranking->places->profile, pair->reuse);
     shape_members(json, ranking, figures, sources, pair);
     saves_member(json, ranking, figures, pair);
+    objects_json_group(json, &ranking->objects, ranking->places, PROFILE_REUSE, &ranking->groups,
+                       pair->group);
     if (pair->group->by != REPORT_BY_CONTEXT)
         contexts_members(json, ranking, pair->group);
     json_close(json, '}');

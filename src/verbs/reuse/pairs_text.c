@@ -260,6 +260,9 @@ static bool print_pair(struct printer *printer, const struct reuse_ranking *rank
     print_link(printer, "view=pairs&kind=reuse&pair=%zu", number - 1);
     print_head(printer, ranking, figures, pair, number);
     bool good = print_where(printer, ranking, pair, &shape, chains);
+    struct objects_found found =
+        objects_of_group(&ranking->objects, PROFILE_REUSE, &ranking->groups, pair->group);
+    objects_print(printer, &found);
     if (pair->once) {
         fprintf(printer->out, "      ");
         print_wrap(printer, DIM, 6, 6, once);

@@ -217,7 +217,7 @@ static bool rank(const struct places *places, const struct reuse_figures *figure
 {
     ranking->places = places;
     find_caches(ranking);
-    if (!merge_contexts(ranking))
+    if (!objects_make(places, &ranking->objects) || !merge_contexts(ranking))
         return false;
     measure_far(ranking, figures);
     share_out(ranking, ranking->contexts, ranking->contexts_count);
@@ -245,5 +245,6 @@ void reuse_report_free(void *report)
     free(made->ranking.pairs);
     groups_free(&made->ranking.groups);
     free(made->ranking.links);
+    objects_free(&made->ranking.objects);
     free(made);
 }

@@ -67,8 +67,17 @@ static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
     return true;
 }
 
-static void print_finding(struct printer *printer, const struct gain_finding *finding,
-                          size_t number, struct chain chains[2])
+static struct objects_found object_of(const struct objects *objects, const struct places *places,
+                                      const struct gain_symptom *symptom)
+{
+    for (uint32_t kind = 0; kind < PROFILE_KINDS; kind++)
+        if (strcmp(profile_kind_names[kind], symptom->kind) == 0)
+            return objects_of_pair(objects, places, kind, symptom->first, symptom->second);
+    return (struct objects_found){.memory = NULL};
+}
+
+static void print_finding(struct printer *printer, const struct objects *objects,
+                          const struct gain_finding *finding, size_t number, struct chain chains[2])
 {
     const struct gain_symptom *first = &finding->symptoms[0];
     if (first->number)
@@ -82,6 +91,8 @@ static void print_finding(struct printer *printer, const struct gain_finding *fi
             lines++;
         }
     print_places(printer, first, chains);
+    struct objects_found found = object_of(objects, &printer->places, first);
+    objects_print(printer, &found);
     print_given(printer, &first->advice, number);
 }
 
@@ -156,8 +167,11 @@ static void print_heading(struct printer *printer, const struct time_profile *ti
 bool run_print_findings(struct printer *printer, const struct time_profile *time)
 {
     struct gain_list list;
+    struct objects objects = {.count = 0};
     struct chain *chains = malloc(2 * sizeof *chains);
-    if (!chains || !gain_make(&printer->places, &printer->sources, &list)) {
+    if (!chains || !objects_make(&printer->places, &objects) ||
+        !gain_make(&printer->places, &printer->sources, &list)) {
+        objects_free(&objects);
         free(chains);
         return false;
     }
@@ -167,7 +181,7 @@ bool run_print_findings(struct printer *printer, const struct time_profile *time
     print_heading(printer, time, &list, shown);
     printer->given_count = 0;
     for (size_t i = 0; i < shown; i++)
-        print_finding(printer, &list.items[i], i + 1, chains);
+        print_finding(printer, &objects, &list.items[i], i + 1, chains);
     print_link_clear(printer);
     print_rest(printer, &list, shown);
     run_print_waits(printer);
@@ -180,6 +194,7 @@ bool run_print_findings(struct printer *printer, const struct time_profile *time
         printer->next.also = "interference";
     printer->next.cut = shown < list.strong;
     gain_free(&list);
+    objects_free(&objects);
     free(chains);
     return true;
 }
@@ -206,9 +221,10 @@ static bool is_exact(const struct gain_symptom *symptom)
     return symptom->counted && symptom->one_in <= 1;
 }
 
-static void symptom_item(struct json *json, const struct profile *profile,
-                         const struct gain_symptom *symptom)
+static void symptom_item(struct json *json, const struct objects *objects,
+                         const struct places *places, const struct gain_symptom *symptom)
 {
+    const struct profile *profile = places->profile;
     json_begin_item(json);
     json_text(json, "kind", symptom->kind);
     json_count(json, "number", symptom->number);
@@ -219,16 +235,19 @@ static void symptom_item(struct json *json, const struct profile *profile,
     json_flag(json, "exact", is_exact(symptom));
     if (symptom->one_in > 1)
         json_count(json, "one_in", symptom->one_in);
-    if (symptom->object)
-        json_text(json, "object", symptom->object);
     json_advice(json, &symptom->advice);
     json_context(json, "first", profile, symptom->first);
     json_context(json, "second", profile, symptom->second);
+    struct objects_found found = object_of(objects, places, symptom);
+    if (symptom->object)
+        json_text(json, "object", symptom->object);
+    else
+        objects_json(json, places, &found);
     json_close(json, '}');
 }
 
-static void finding_item(struct json *json, const struct places *places,
-                         const struct gain_list *list, size_t index)
+static void finding_item(struct json *json, const struct objects *objects,
+                         const struct places *places, const struct gain_list *list, size_t index)
 {
     const struct gain_finding *finding = &list->items[index];
     const struct profile *profile = places->profile;
@@ -255,9 +274,11 @@ static void finding_item(struct json *json, const struct places *places,
     json_frame(json, profile, &profile->frames[list->lines.frames[finding->line]]);
     json_close(json, ']');
     json_advice(json, &finding->symptoms[0].advice);
+    struct objects_found found = object_of(objects, places, &finding->symptoms[0]);
+    objects_json(json, places, &found);
     json_begin(json, "symptoms", '[');
     for (size_t i = 0; i < finding->count; i++)
-        symptom_item(json, profile, &finding->symptoms[i]);
+        symptom_item(json, objects, places, &finding->symptoms[i]);
     json_close(json, ']');
     json_close(json, '}');
 }
@@ -268,7 +289,9 @@ bool run_findings_json(struct json *json, const struct places *places,
     struct source_cache sources = {.enabled = options->sources,
                                    .not_newer_than_ns = places->profile->run.start_ns};
     struct gain_list list;
-    if (!gain_make(places, &sources, &list)) {
+    struct objects objects = {.count = 0};
+    if (!objects_make(places, &objects) || !gain_make(places, &sources, &list)) {
+        objects_free(&objects);
         source_free(&sources);
         return false;
     }
@@ -276,9 +299,10 @@ bool run_findings_json(struct json *json, const struct places *places,
     json_count(json, "findings_total", list.count);
     json_begin(json, "findings", '[');
     for (size_t i = 0; i < list.count && json_list_goes_on(json, frames, i, options->limit); i++)
-        finding_item(json, places, &list, i);
+        finding_item(json, &objects, places, &list, i);
     json_close(json, ']');
     gain_free(&list);
+    objects_free(&objects);
     source_free(&sources);
     return true;
 }

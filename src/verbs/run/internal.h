@@ -6,6 +6,7 @@
 #include "export/samples.h"
 #include "gain/gain.h"
 #include "run/run.h"
+#include "show/objects.h"
 #include "show/places.h"
 #include "show/print.h"
 #include "view/tree.h"

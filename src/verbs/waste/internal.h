@@ -8,6 +8,7 @@
 #include "show/group.h"
 #include "show/group_text.h"
 #include "show/json.h"
+#include "show/objects.h"
 #include "show/places.h"
 #include "show/print.h"
 #include "show/source.h"
@@ -78,6 +79,7 @@ struct waste_ranking {
     const struct places *places;
     struct waste_kind kinds[PROFILE_KINDS];
     size_t kinds_count;
+    struct objects objects; /* what findings' locations lie in */
 };
 
 /* A smaller share of what was counted is right, and still not worth anybody's time: as weak. */

@@ -24,10 +24,11 @@ static void group_members(struct json *json, const struct profile *profile,
     json_close(json, ']');
 }
 
-static void pair_object(struct json *json, const struct places *places,
+static void pair_object(struct json *json, const struct waste_ranking *ranking,
                         struct source_cache *sources, const struct waste_kind *kind,
                         const struct waste_pair *pair)
 {
+    const struct places *places = ranking->places;
     const struct profile *profile = places->profile;
     struct advice advice = waste_advice(places, sources, kind, pair);
     json_begin_item(json);
@@ -46,12 +47,14 @@ static void pair_object(struct json *json, const struct places *places,
     json_context(json, "first", profile, pair->first);
     json_context(json, "second", profile, pair->second);
     json_advice(json, &advice);
+    objects_json_group(json, &ranking->objects, places, kind->totals->kind, &kind->groups,
+                       pair->group);
     if (pair->group->by != REPORT_BY_CONTEXT)
         group_members(json, profile, kind, pair->group);
     json_close(json, '}');
 }
 
-static void pairs_members(struct json *json, const struct places *places,
+static void pairs_members(struct json *json, const struct waste_ranking *ranking,
                           struct source_cache *sources, const struct waste_kind *kind,
                           const char *const names[2], unsigned limit)
 {
@@ -59,14 +62,16 @@ static void pairs_members(struct json *json, const struct places *places,
     json_begin(json, names[1], '[');
     uint64_t frames = json->frames;
     for (size_t i = 0; i < kind->pairs_count && json_list_goes_on(json, frames, i, limit); i++)
-        pair_object(json, places, sources, kind, &kind->pairs[i]);
+        pair_object(json, ranking, sources, kind, &kind->pairs[i]);
     json_close(json, ']');
 }
 
-static void kind_object(struct json *json, const struct places *places,
-                        struct source_cache *sources, const struct waste_kind *kind,
-                        const struct waste_kind *causes, unsigned limit)
+/* causes: the same by cause, or NULL. */
+static void kind_object(struct json *json, const struct waste_ranking *ranking,
+                        const struct waste_ranking *causes, size_t index,
+                        struct source_cache *sources, unsigned limit)
 {
+    const struct waste_kind *kind = &ranking->kinds[index];
     const struct profile_kind *totals = kind->totals;
     json_begin(json, profile_kind_names[totals->kind], '{');
     json_key(json, "fraction");
@@ -77,7 +82,7 @@ static void kind_object(struct json *json, const struct places *places,
     json_interval(json, &kind->fraction);
     json_flag(json, "too_few_samples", kind->too_few);
     json_key(json, "effective_samples");
-    if (places->exact)
+    if (ranking->places->exact)
         json_raw(json, "null");
     else
         json_number(json, kind->fraction.effective, 6);
@@ -94,9 +99,9 @@ static void kind_object(struct json *json, const struct places *places,
         json_number(json, (double)totals->blind_longest / (double)totals->samples, 6);
     else
         json_raw(json, "null");
-    pairs_members(json, places, sources, kind, json_pairs_names, limit);
+    pairs_members(json, ranking, sources, kind, json_pairs_names, limit);
     if (causes)
-        pairs_members(json, places, sources, causes, json_findings_names, limit);
+        pairs_members(json, causes, sources, &causes->kinds[index], json_findings_names, limit);
     json_close(json, '}');
 }
 
@@ -119,8 +124,7 @@ bool waste_json(struct json *json, const struct places *places,
     if (good) {
         json_begin(json, "waste", '{');
         for (size_t i = 0; i < ranking->kinds_count; i++)
-            kind_object(json, places, &sources, &ranking->kinds[i],
-                        causes ? &causes->kinds[i] : NULL, options->limit);
+            kind_object(json, ranking, causes, i, &sources, options->limit);
         json_close(json, '}');
     }
     source_free(&sources);

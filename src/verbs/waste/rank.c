@@ -290,6 +290,7 @@ struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds, enu
     if (!ranking)
         return NULL;
     ranking->places = places;
+    good = objects_make(places, &ranking->objects);
     for (size_t i = 0; i < profile->kinds_count && good; i++) {
         uint32_t kind = profile->kinds[i].kind;
         if (kind == PROFILE_REUSE || (kinds && !(kinds >> kind & 1)))
@@ -312,5 +313,6 @@ void waste_rank_free(void *ranking)
         groups_free(&made->kinds[i].groups);
         free(made->kinds[i].links);
     }
+    objects_free(&made->objects);
     free(made);
 }

@@ -188,8 +188,9 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
 }
 
-static bool print_pair(struct printer *printer, const struct waste_kind *kind,
-                       const struct waste_pair *pair, size_t number, struct chain chains[2])
+static bool print_pair(struct printer *printer, const struct objects *objects,
+                       const struct waste_kind *kind, const struct waste_pair *pair, size_t number,
+                       struct chain chains[2])
 {
     const struct words *words = &kind_words[kind->totals->kind];
     const struct group_words ends = {words->first, words->second};
@@ -197,6 +198,9 @@ static bool print_pair(struct printer *printer, const struct waste_kind *kind,
                number - 1);
     print_pair_head(printer, kind, pair, number);
     group_print_places(printer, &kind->groups, pair->group, &ends, chains);
+    struct objects_found found =
+        objects_of_group(objects, kind->totals->kind, &kind->groups, pair->group);
+    objects_print(printer, &found);
     struct chain *parts = malloc(2 * sizeof *parts);
     bool good = parts && group_print_parts(printer, &kind->groups, pair->group, &ends, parts);
     free(parts);
@@ -227,7 +231,8 @@ static void print_rest(struct printer *printer, const struct waste_kind *kind, s
     fprintf(printer->out, "\n  %s%s%s\n", print_on(printer, DIM), line, print_off(printer));
 }
 
-static bool print_kind(struct printer *printer, const struct waste_kind *kind)
+static bool print_kind(struct printer *printer, const struct objects *objects,
+                       const struct waste_kind *kind)
 {
     const struct words *words = &kind_words[kind->totals->kind];
     size_t shown = pairs_shown(printer, kind);
@@ -252,7 +257,7 @@ static bool print_kind(struct printer *printer, const struct waste_kind *kind)
         return false;
     bool good = true;
     for (size_t i = 0; i < shown && good; i++)
-        good = print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
+        good = print_pair(printer, objects, kind, &kind->pairs[i], i + 1, chains);
     print_link_clear(printer);
     free(chains);
     if (kind->pairs_count == 0 && (!printer->places.exact || kind->fraction.known))
@@ -358,7 +363,7 @@ static bool print_findings(struct printer *printer, void *state)
     const struct waste_ranking *ranking = state;
     bool good = true;
     for (size_t i = 0; i < ranking->kinds_count && good; i++)
-        good = print_kind(printer, &ranking->kinds[i]);
+        good = print_kind(printer, &ranking->objects, &ranking->kinds[i]);
     good = good && waste_print_overhead(printer, ranking);
     find_next(printer, ranking);
     return good;

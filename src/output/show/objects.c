@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+#include "show/objects.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL = 14, INDENT = 6, COLUMNS = 80, NAME_COLUMNS = 40 };
+
+/* Below that share an object is one of several. */
+static const double nearly_all = 0.95;
+
+static const char *const kind_names[PROFILE_OBJECTS] = {"unknown", "global", "heap",  "stack",
+                                                        "thread",  "data",   "mapped"};
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static int compare_keys(const struct objects_row *a, const struct objects_row *b)
+{
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return (a->second > b->second) - (a->second < b->second);
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct objects_row *a = left, *b = right;
+    int keys = compare_keys(a, b);
+    return keys ? keys : (a->of > b->of) - (a->of < b->of);
+}
+
+bool objects_make(const struct places *places, struct objects *objects)
+{
+    const struct profile *profile = places->profile;
+    size_t count = profile->located_count;
+    struct objects_row *rows = calloc(count + 1, sizeof *rows);
+    if (!rows)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_located *of = &profile->located[i];
+        rows[i] = (struct objects_row){of->kind, places->place_of[of->first],
+                                       places->place_of[of->second], of};
+    }
+    qsort(rows, count, sizeof *rows, compare_rows);
+    *objects = (struct objects){profile, rows, count};
+    return true;
+}
+
+void objects_free(struct objects *objects)
+{
+    free(objects->rows);
+    *objects = (struct objects){0};
+}
+
+/* ---- the object of a finding -------------------------------------------------------------------- */
+
+/* Weights by object; a finding has few. Those that come when all places are taken count as others. */
+enum { OBJECTS_MAX = 32 };
+struct sums {
+    struct objects_found found[OBJECTS_MAX]; /* share: a weight */
+    size_t count;
+    double weight;
+    uint64_t known, seen;
+};
+
+static void add_row(const struct objects *objects, struct sums *sums,
+                    const struct profile_located *row)
+{
+    const struct profile_memory *memory = &objects->profile->memories[row->memory];
+    sums->seen += row->seen;
+    if (memory->object == PROFILE_OBJECT_UNKNOWN)
+        return;
+    sums->known += row->seen;
+    sums->weight += row->weight;
+    size_t i = 0;
+    while (i < sums->count && sums->found[i].memory != memory)
+        i++;
+    if (i == OBJECTS_MAX)
+        return;
+    struct objects_found *found = &sums->found[i];
+    if (i == sums->count) {
+        sums->count++;
+        *found = (struct objects_found){.memory = memory, .low = row->low, .high = row->high};
+    }
+    found->low = found->low < row->low ? found->low : row->low;
+    found->high = found->high > row->high ? found->high : row->high;
+    found->share += row->weight;
+}
+
+static void add_pair(const struct objects *objects, struct sums *sums, uint32_t kind,
+                     uint32_t first, uint32_t second)
+{
+    const struct objects_row key = {kind, first, second, NULL};
+    size_t at = BASE_FIRST(i, objects->count, compare_keys(&objects->rows[i], &key) >= 0);
+    for (; at < objects->count && compare_keys(&objects->rows[at], &key) == 0; at++)
+        add_row(objects, sums, objects->rows[at].of);
+}
+
+static struct objects_found heaviest(const struct sums *sums)
+{
+    struct objects_found found = {.known = sums->known, .seen = sums->seen};
+    for (size_t i = 0; i < sums->count; i++)
+        if (!found.memory || sums->found[i].share > found.share) {
+            found.memory = sums->found[i].memory;
+            found.low = sums->found[i].low;
+            found.high = sums->found[i].high;
+            found.share = sums->found[i].share;
+        }
+    found.share = sums->weight > 0 ? found.share / sums->weight : 0;
+    if (found.share <= 0)
+        found.memory = NULL;
+    return found;
+}
+
+struct objects_found objects_of_group(const struct objects *objects, uint32_t kind,
+                                      const struct groups *groups, const struct group *group)
+{
+    struct sums sums = {.count = 0};
+    for (size_t i = 0; i < group->links_count; i++) {
+        const struct group_link *link = &groups->links[group->links[i]];
+        add_pair(objects, &sums, kind, link->first, link->second);
+    }
+    return heaviest(&sums);
+}
+
+struct objects_found objects_of_pair(const struct objects *objects, const struct places *places,
+                                     uint32_t kind, uint32_t first, uint32_t second)
+{
+    struct sums sums = {.count = 0};
+    add_pair(objects, &sums, kind, places->place_of[first], places->place_of[second]);
+    return heaviest(&sums);
+}
+
+/* ---- for people --------------------------------------------------------------------------------- */
+
+/* "f (x.c:12)": the program's own code that asked for the memory, or what is innermost. */
+static void add_allocation(const struct printer *printer, uint32_t context, const char *verb,
+                           char *line, size_t bytes)
+{
+    const struct places *places = &printer->places;
+    char name[NAME_BYTES], shortened[NAME_BYTES], place[TEXT_BYTES];
+    if (!context)
+        return;
+    uint32_t own = places->own[places->place_of[context]];
+    const struct profile_frame *frame = &printer->profile->frames[places->items[own].class];
+    print_function(printer, frame, name);
+    name_shorten(name, NAME_COLUMNS, shortened);
+    print_place(printer, frame->file, frame->line, place);
+    print_add(line, bytes, " %s by %s%s%s%s", verb, shortened, place[0] ? " (" : "", place,
+              place[0] ? ")" : "");
+}
+
+static void add_variable(const struct objects_found *found, char *line, size_t bytes)
+{
+    const struct profile_memory *memory = found->memory;
+    char name[NAME_BYTES], clean[NAME_BYTES];
+    name_clean(memory->name, clean, sizeof clean);
+    name_shorten(clean, NAME_COLUMNS, name);
+    print_add(line, bytes, "%s", name);
+    if (found->low == found->high && found->low)
+        print_add(line, bytes, " (+%" PRIu64 ")", found->low);
+    else if (found->low != found->high)
+        print_add(line, bytes, " (+%" PRIu64 " – %" PRIu64 ")", found->low, found->high);
+}
+
+static void add_data(const struct printer *printer, const struct profile_memory *memory, char *line,
+                     size_t bytes)
+{
+    char clean[NAME_BYTES];
+    const char *path = memory->module ? printer->profile->modules[memory->module].path : "";
+    name_clean(name_base(path), clean, sizeof clean);
+    print_add(line, bytes, "data of %s", clean[0] ? clean : "the program");
+}
+
+static void add_object(const struct printer *printer, const struct objects_found *found, char *line,
+                       size_t bytes)
+{
+    const struct profile_memory *memory = found->memory;
+    char digits[32];
+    switch (memory->object) {
+    case PROFILE_OBJECT_GLOBAL: add_variable(found, line, bytes); break;
+    case PROFILE_OBJECT_DATA: add_data(printer, memory, line, bytes); break;
+    case PROFILE_OBJECT_STACK:
+        print_add(line, bytes, memory->other ? "another thread's stack" : "the stack");
+        break;
+    case PROFILE_OBJECT_THREAD:
+        print_add(line, bytes, "thread-local ");
+        if (memory->name)
+            add_variable(found, line, bytes);
+        else
+            print_add(line, bytes, "memory");
+        if (memory->other)
+            print_add(line, bytes, " of another thread");
+        break;
+    default:
+        print_add(line, bytes, "%s B", print_grouped(memory->size, digits));
+        add_allocation(printer, memory->context,
+                       memory->object == PROFILE_OBJECT_MAPPED ? "mapped" : "allocated", line,
+                       bytes);
+    }
+}
+
+void objects_text(const struct printer *printer, const struct objects_found *found,
+                  unsigned columns, char *line, size_t bytes)
+{
+    char whole[TEXT_BYTES] = "", share[32];
+    line[0] = 0;
+    if (!found->memory)
+        return;
+    add_object(printer, found, whole, sizeof whole);
+    if (found->share < nearly_all)
+        print_add(whole, sizeof whole, "; %s", print_percent(found->share, share));
+    size_t fits = name_fitting(whole, columns);
+    if (whole[fits])
+        snprintf(line, bytes, "%.*s…", (int)name_fitting(whole, columns - 1), whole);
+    else
+        snprintf(line, bytes, "%s", whole);
+}
+
+void objects_print(struct printer *printer, const struct objects_found *found)
+{
+    char line[TEXT_BYTES];
+    unsigned width = printer->width < COLUMNS ? printer->width : COLUMNS;
+    objects_text(printer, found, width - INDENT - LABEL, line, sizeof line);
+    if (line[0])
+        fprintf(printer->out, "%*s%s%-*s%s%s\n", INDENT, "", print_on(printer, DIM), LABEL,
+                "memory", print_off(printer), line);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------- */
+
+void objects_json(struct json *json, const struct places *places, const struct objects_found *found)
+{
+    const struct profile *profile = places->profile;
+    const struct profile_memory *memory = found->memory;
+    if (places->exact)
+        return;
+    if (!memory) {
+        json_key(json, "object");
+        json_raw(json, "null");
+        return;
+    }
+    bool located = memory->object != PROFILE_OBJECT_STACK && memory->object != PROFILE_OBJECT_DATA;
+    json_begin(json, "object", '{');
+    json_text(json, "object", kind_names[memory->object]);
+    json_text(json, "name", memory->name);
+    json_text(json, "type", memory->type);
+    json_text(json, "module", memory->module ? profile->modules[memory->module].path : NULL);
+    json_count(json, "size", memory->size);
+    if (located) {
+        json_count(json, "offset", found->low);
+        json_count(json, "offset_last", found->high);
+    }
+    json_flag(json, "other_thread", memory->other != 0);
+    json_decimal(json, "share", found->share, 6);
+    json_count(json, "known", found->known);
+    json_count(json, "seen", found->seen);
+    if (memory->context)
+        json_context(json, "allocated", profile, memory->context);
+    json_close(json, '}');
+}
+
+void objects_json_group(struct json *json, const struct objects *objects,
+                        const struct places *places, uint32_t kind, const struct groups *groups,
+                        const struct group *group)
+{
+    struct objects_found found = objects_of_group(objects, kind, groups, group);
+    objects_json(json, places, &found);
+}
