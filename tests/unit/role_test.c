@@ -382,6 +382,19 @@ static void strides_are_known(void **state)
     done(function, flow);
 }
 
+FUNCTION(asserting, "xor %eax, %eax\n1:" MARK(
+                        asserted) "cmp %rsi, (%rdi,%rax,8)\n jne 2f\n"
+                                  "add $1, %rax\n cmp $100, %rax\n jne 1b\n ret\n2: ud2\n");
+DECLARE(asserted);
+
+static void assertions_are_no_searches(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(asserting, asserting_end, &flow);
+    assert_int_equal(role_reach(function, AT(asserted), AT(asserted)), ROLE_CALL);
+    done(function, flow);
+}
+
 /* A sum over rows as gcc compiles it: both loops have one head. */
 FUNCTION(rows, "lea 0x1000(%rdi), %rcx\n mov %rdi, %rax\n lea 0x101000(%rdi), %rsi\n"
                "mov %rcx, %rdx\n1:" MARK(
@@ -467,6 +480,7 @@ int main(void)
         cmocka_unit_test(not_all_that_ends_by_data_searches),
         cmocka_unit_test(strides_are_known),
         cmocka_unit_test(loops_with_one_head_are_two),
+        cmocka_unit_test(assertions_are_no_searches),
         cmocka_unit_test(noise_is_no_harm),
     };
     return cmocka_run_group_tests(tests, start, NULL);

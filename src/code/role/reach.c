@@ -312,11 +312,14 @@ static bool is_moving(const struct rounds *rounds)
     return false;
 }
 
+/* Not where the program ends: an assertion holds, mostly. */
 static bool may_leave(const struct cfg *flow, uint32_t loop, const struct cfg_block *block)
 {
-    for (uint32_t i = 0; i < block->edges; i++)
-        if (!cfg_loop_holds(flow, loop, flow->edges[block->first_edge + i].to))
+    for (uint32_t i = 0; i < block->edges; i++) {
+        uint32_t to = flow->edges[block->first_edge + i].to;
+        if (!cfg_loop_holds(flow, loop, to) && !(flow->blocks[to].flags & CFG_STOPS))
             return true;
+    }
     return false;
 }
 

@@ -107,8 +107,9 @@ static const struct advice silent_same_line = {
 
 static const struct advice silent_two_places = {
     .id = "silent.two-places",
-    .text = "Both places store the same value: usually one of the two updates is redundant, or "
-            "the result of the first could be kept.",
+    .text =
+        "The second place stores what the first has left there: where that always holds, one of "
+        "the two can go; where it often does, a test before the work that leads here may pay.",
 };
 
 static const struct advice load_call = {
