@@ -121,6 +121,65 @@ static void hostile_reuse(const char *directory, const char *name, unsigned time
     end(profile, directory, name);
 }
 
+static void hostile_line(struct profile *profile, uint32_t number, uint32_t last, unsigned times)
+{
+    *profile_add_shared_lines(profile) =
+        (struct profile_shared_line){.object = number % PROFILE_OBJECTS,
+                                     .name = text(number),
+                                     .context = 1 + number % last,
+                                     .thread = number,
+                                     .size = 64 * number,
+                                     .offset = number % 2 ? 64 : (uint64_t)-8,
+                                     .parts = "0 <img src=x onerror=window.hacked=9>\n8 b\n",
+                                     .true_transfers = number % 3 * 1e5,
+                                     .false_transfers = 1e6 - 1e4 * number};
+    for (uint32_t i = 0; i < 3; i++) {
+        *profile_add_shared_pairs(profile) =
+            (struct profile_shared_pair){.line = number,
+                                         .first = 1 + (number + i) % last,
+                                         .second = last - (number + i) % last,
+                                         .first_kind = 2,
+                                         .second_kind = 1 + i,
+                                         .is_true = i == 2,
+                                         .first_mask = UINT64_C(0xff) << 8 * i,
+                                         .second_mask = UINT64_C(0xff) << 8 * (i + i / 2),
+                                         .transfers = 3e5 * times};
+        *profile_add_shared_users(profile) =
+            (struct profile_shared_user){.line = number,
+                                         .thread = i,
+                                         .read_mask = UINT64_C(0xff00ff) << 8 * i,
+                                         .write_mask = UINT64_C(0xff) << 8 * i,
+                                         .reads = 10,
+                                         .writes = 20};
+        *profile_add_shared_fields(profile) =
+            (struct profile_shared_field){.line = number,
+                                          .byte = 8 * i,
+                                          .bytes = 8,
+                                          .flags = i,
+                                          .path = text(number + i),
+                                          .type = text(number + i + 1),
+                                          .owner = text(number + 2),
+                                          .element = text(number + 3),
+                                          .element_bytes = 16};
+    }
+}
+
+static void hostile_sharing(const char *directory, const char *name, unsigned times)
+{
+    struct profile *profile = begin("sharing", "exact");
+    uint32_t last = hostile_contexts(profile);
+    *profile_add_shared_runs(profile) = (struct profile_shared_run){.threads = 3,
+                                                                    .instructions = 1000000,
+                                                                    .true_transfers = 1e6 * times,
+                                                                    .false_transfers = 1e7 * times};
+    for (uint32_t i = 0; i < BASE_COUNT(hostile); i++)
+        hostile_line(profile, i, last, times);
+    for (uint32_t i = 0; i < 9; i++)
+        *profile_add_shared_moves(profile) =
+            (struct profile_shared_move){i / 3, i % 3, 1e5 * times * (i + 1)};
+    end(profile, directory, name);
+}
+
 static void hostile_paths(const char *directory, const char *name, unsigned times)
 {
     struct profile *profile = begin("paths", "built");
@@ -381,6 +440,63 @@ static void large(const char *directory)
     end(profile, directory, "large");
 }
 
+/* Two lines with known users: tests/browser/run.mjs says what is to be seen. */
+static void shared_use(struct profile *profile, uint32_t line, uint32_t thread, uint64_t reads,
+                       uint64_t writes)
+{
+    *profile_add_shared_users(profile) = (struct profile_shared_user){.line = line,
+                                                                      .thread = thread,
+                                                                      .read_mask = reads,
+                                                                      .write_mask = writes,
+                                                                      .reads = 1,
+                                                                      .writes = 1};
+}
+
+static void shared(const char *directory)
+{
+    enum { STORE = 1, CLEAR };
+    struct profile *profile = begin("sharing", "exact");
+    char file[4096];
+    snprintf(file, sizeof file, "%s/kept.c", directory);
+    const char *const functions[] = {"store", "clear"};
+    const uint64_t first = 0xff, second = UINT64_C(0xff) << 16;
+    for (uint32_t i = 0; i < 2; i++) {
+        *profile_add_frames(profile) = (struct profile_frame){
+            .function = functions[i], .file = profile_keep(profile, file), .line = 4 + 2 * i};
+        *profile_add_contexts(profile) = (struct profile_context){.frame = i + 1};
+    }
+    *profile_add_shared_runs(profile) = (struct profile_shared_run){
+        .threads = 5, .instructions = 1000000, .true_transfers = 1e5, .false_transfers = 3e5};
+    *profile_add_shared_lines(profile) = (struct profile_shared_line){
+        .object = PROFILE_OBJECT_GLOBAL, .name = "counters", .false_transfers = 3e5};
+    *profile_add_shared_lines(profile) = (struct profile_shared_line){
+        .object = PROFILE_OBJECT_HEAP, .context = STORE, .size = 128, .true_transfers = 1e5};
+    shared_use(profile, 0, 1, 0, first);
+    shared_use(profile, 0, 2, second, second);
+    shared_use(profile, 0, 3, first | second, 0);
+    shared_use(profile, 0, 4, first | second, 0);
+    shared_use(profile, 1, 1, first, first);
+    shared_use(profile, 1, 2, first, first);
+    for (uint32_t i = 0; i < 2; i++)
+        *profile_add_shared_fields(profile) =
+            (struct profile_shared_field){.byte = 16 * i,
+                                          .bytes = 8,
+                                          .path = i ? "counters[1].hits" : "counters[0].hits",
+                                          .type = "int",
+                                          .owner = "struct counter",
+                                          .element = "struct counter",
+                                          .element_bytes = 16};
+    *profile_add_shared_pairs(profile) =
+        (struct profile_shared_pair){0, STORE, CLEAR, 2, 2, 0, first, second, 2e5};
+    *profile_add_shared_pairs(profile) =
+        (struct profile_shared_pair){0, STORE, STORE, 2, 1, 1, first, first, 1e5};
+    *profile_add_shared_pairs(profile) =
+        (struct profile_shared_pair){1, STORE, CLEAR, 3, 3, 1, first, first, 1e5};
+    *profile_add_shared_moves(profile) = (struct profile_shared_move){1, 2, 2e5};
+    *profile_add_shared_moves(profile) = (struct profile_shared_move){2, 1, 1e5};
+    end(profile, directory, "shared");
+}
+
 int main(int count, char **arguments)
 {
     if (count != 2) {
@@ -390,10 +506,12 @@ int main(int count, char **arguments)
     hostile_waste(arguments[1], "hostile-waste", 1);
     hostile_reuse(arguments[1], "hostile-reuse", 1);
     hostile_paths(arguments[1], "hostile-paths", 1);
+    hostile_sharing(arguments[1], "hostile-sharing", 1);
     hostile_interference(arguments[1], "hostile-interference", 1);
     hostile_waste(arguments[1], "before-waste", 3);
     hostile_reuse(arguments[1], "before-reuse", 3);
     hostile_paths(arguments[1], "before-paths", 3);
+    hostile_sharing(arguments[1], "before-sharing", 3);
     hostile_interference(arguments[1], "before-interference", 3);
     end(begin("waste", "live"), arguments[1], "empty");
     with_source(arguments[1], "source", false);
@@ -401,6 +519,7 @@ int main(int count, char **arguments)
     samples(arguments[1]);
     remarks(arguments[1]);
     waiting(arguments[1]);
+    shared(arguments[1]);
     large(arguments[1]);
     return 0;
 }

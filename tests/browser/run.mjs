@@ -30,11 +30,11 @@ const BENCH = process.env.BENCH === "1"; // hold times to their limits: on an id
 
 const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
 execFileSync(profiles, [directory]);
-for (const name of ["empty", "large", "source", "samples", "remarks", "waiting", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
+for (const name of ["empty", "large", "source", "samples", "remarks", "waiting", "shared", ...["waste", "reuse", "paths", "interference", "sharing"].map((verb) => `hostile-${verb}`)])
   execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
 
 // Pages of what changed, from a file whose name is hostile, too.
-const CHANGED = ["waste", "reuse", "paths", "interference"];
+const CHANGED = ["waste", "reuse", "paths", "interference", "sharing"];
 const before = path.join(directory, "<img src=x onerror=window.hacked=8>");
 for (const [verb, after] of [...CHANGED.map((name) => [name, `hostile-${name}`]), ["source", "source"]]) {
   copyFileSync(path.join(directory, `before-${verb}.headroom`), before);
@@ -83,11 +83,11 @@ test("without scripts the findings can be read, and hostile texts are texts", as
 });
 
 // Links that hostile texts made, or that lead out of the page.
-const strange = (page) => page.locator("#view a").evaluateAll((links) => links.filter((a) => !/^#view=(pairs|paths|blocks|waits)&[a-z0-9=&]+$/.test(a.getAttribute("href"))).length);
+const strange = (page) => page.locator("#view a").evaluateAll((links) => links.filter((a) => !/^#view=(pairs|paths|blocks|waits|sharing)&[a-z0-9=&]+$/.test(a.getAttribute("href"))).length);
 
 // What is listed first in the text leads to the first of what the view lists; name: whose finding it is, here and there.
 for (const [file, to, hash, name] of [["source", "pairs", /kind=dead&pair=0/, "store"], ["samples", "pairs", /kind=dead&pair=0/, "clear_it"],
-  ["hostile-reuse", "pairs", /kind=reuse&pair=0/], ["hostile-paths", "paths", /path=0/], ["hostile-interference", "blocks", /kind=\w+&block=0/]])
+  ["hostile-reuse", "pairs", /kind=reuse&pair=0/], ["hostile-paths", "paths", /path=0/], ["hostile-interference", "blocks", /kind=\w+&block=0/], ["hostile-sharing", "sharing", /line=0/]])
   test(`findings of the summary of ${file} lead to where they are shown`, async () => {
     const { page, good } = await open(file);
     assert.equal(await view(page), "summary");
@@ -131,6 +131,44 @@ for (const width of [1300, 400])
     assert.equal(await page.locator("#view img, #view script").count(), 0);
     await page.goBack();
     await page.waitForSelector("#view.summary");
+    await good();
+  });
+
+for (const width of [1300, 400])
+  test(`shared lines: who uses which bytes, the fields there, pairs, threads; ${width} pixels`, async () => {
+    const { page, good } = await open("shared", "#view=sharing", { viewport: { width, height: 800 } });
+    const entries = page.locator("ol.pairs > li"), detail = page.locator(".detail"), uses = detail.locator("figure.picture .use");
+    assert.equal(await page.evaluate(() => [...document.querySelectorAll("#view, .left, .detail, figure.picture")].some((e) => e.scrollWidth > e.clientWidth)), false);
+    assert.equal(await entries.count(), 2);
+    assert.match(await entries.nth(0).innerText(), /75.0 %\s+false sharing\s+counters\s+4 threads/);
+    // T1 writes counters[0].hits, T2 changes counters[1].hits, T3 and T4 read both.
+    assert.deepEqual(await uses.locator(".threads").allInnerTexts(), ["byte", "T1", "T2", "T3 T4", "fields"]);
+    const row = (at) => uses.nth(at).locator("i").evaluateAll((cells) => cells.map((cell) => cell.className || ".").join(""));
+    assert.equal(await row(1), "w".repeat(8) + ".".repeat(56));
+    assert.equal(await row(2), ".".repeat(16) + "x".repeat(8) + ".".repeat(40));
+    assert.equal(await row(3), "r".repeat(8) + ".".repeat(8) + "r".repeat(8) + ".".repeat(40));
+    assert.equal(await uses.nth(2).locator("i.x").first().getAttribute("title"), "byte 16, counters[1].hits: read and written");
+    const spans = await uses.nth(4).locator(".spans span").evaluateAll((all) => all.map((e) => [e.textContent, e.style.left, e.style.width]));
+    assert.deepEqual(spans, [["counters[0].hits", "0%", "12.5%"], ["counters[1].hits", "25%", "12.5%"]]);
+    assert.match(await detail.innerText(), /Keep apart: counters\[0\].hits and counters\[1\].hits, elements of struct counter \(16 bytes each\)/);
+    assert.match(await detail.locator("table").first().innerText(), /0\u20137\s+counters\[0\].hits int\s+T1 written, T3 read, T4 read\s+16\u201323\s+counters\[1\].hits int\s+T2 read and written/);
+    const pairs = detail.locator(".context-choice");
+    assert.match(await pairs.nth(0).innerText(), /66.7 %\s*WW\s*different bytes\s*counters\[0\].hits against counters\[1\].hits\s+store kept.c:4 \u2192 clear kept.c:6/);
+    assert.equal(await detail.locator(".side").count(), 2);
+    assert.deepEqual(await detail.locator(".side .marked .number").allInnerTexts(), ["4", "6"]);
+    await pairs.nth(1).click();
+    assert.match(await link(page), /pair=1/);
+    assert.equal(await detail.locator(".side").count(), 1); // both ends are one place
+    // from T1 to T2 most moves, from T2 to T1 half as much, else nothing
+    const heat = await page.locator("table.heat td").evaluateAll((cells) => cells.filter((c) => c.textContent).map((c) => [c.title.split(":")[0], c.style.getPropertyValue("--heat")]));
+    assert.deepEqual(heat, [["T1 to T2", "80%"], ["T2 to T1", "40%"]]);
+    await entries.nth(1).click();
+    assert.match(await link(page), /line=1/);
+    assert.match(await detail.innerText(), /heap block of 128 bytes[\s\S]*true sharing/);
+    assert.equal(await detail.locator(".spans").count(), 0); // nothing is known of its fields
+    await page.keyboard.press("ArrowUp");
+    assert.doesNotMatch(await link(page), /line=1/);
+    if (screenshots) await page.screenshot({ path: path.join(screenshots, `shared-${width}.png`), fullPage: true });
     await good();
   });
 
@@ -215,7 +253,8 @@ test("axes have round numbers", async () => {
 });
 
 const VIEWS = { waste: ["summary", "pairs", "top", "bottom", "icicle"], reuse: ["summary", "pairs", "reuse", "top", "bottom", "icicle"],
-  paths: ["summary", "paths", "top", "bottom", "icicle"], interference: ["summary", "blocks", "top", "bottom", "icicle"] };
+  paths: ["summary", "paths", "top", "bottom", "icicle"], interference: ["summary", "blocks", "top", "bottom", "icicle"],
+  sharing: ["summary", "sharing", "top", "bottom", "icicle"] };
 
 for (const [verb, names] of Object.entries(VIEWS))
   test(`every view of hostile ${verb}, in light and dark`, async () => {
@@ -278,7 +317,7 @@ for (const verb of CHANGED)
       assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
       if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-changes-${theme}.png`) });
     }
-    if (verb !== "interference") { // keys are not distinguished there, so that there may be no link
+    if (!["interference", "sharing"].includes(verb)) { // keys are not distinguished there, so that there may be no link
       const leads = page.locator(".left tbody tr.leads").first();
       await leads.click();
       assert.equal(await view(page), verb === "paths" ? "paths" : "pairs");

@@ -4,7 +4,8 @@
  * must give a status or an answer, and every table that compiles must pass the
  * reader's thorough check.
  */
-#include "binary/binary.h"
+#include "binary/fields.h"
+#include "cfg/cfg.h"
 #include "unwind/unwind.h"
 
 #include <stdio.h>
@@ -33,6 +34,29 @@ static void compile(const char *path)
     close(output);
 }
 
+/* Data, frames and blocks: of whatever has an address near. */
+static void describe(struct binary *binary, uint64_t near)
+{
+    struct binary_field fields[FRAMES];
+    struct binary_object object = {0};
+    bool hands_on;
+    char text[64];
+    if (cfg_start() != BASE_OK)
+        abort();
+    for (uint64_t i = 0; i < PROBES; i++) {
+        enum base_status status =
+            i % 4 == 0   ? binary_variable(binary, near + i * 64, near, &object)
+            : i % 4 == 1 ? binary_thread_variable(binary, i, near, &object)
+            : i % 4 == 2 ? binary_frame_variable(binary, near + i, -(int64_t)i, &object)
+                         : binary_allocated(binary, near + i, i * 8, &object, &hands_on);
+        if (status != BASE_OK)
+            continue;
+        if (binary_fields(binary, &object, 0, UINT64_MAX, fields, FRAMES) > FRAMES)
+            abort();
+        binary_object_text(binary, &object, i, text, sizeof text);
+    }
+}
+
 /* Wherever the file's own code seems to be: its entry point. */
 static void symbolize(const char *path, const uint8_t *data, size_t size)
 {
@@ -50,6 +74,7 @@ static void symbolize(const char *path, const uint8_t *data, size_t size)
         binary_frames(binary, entry + i * 5, frames, FRAMES);
         binary_read(binary, entry + i * 5, code, sizeof code);
     }
+    describe(binary, entry);
     binary_build_id(binary, id);
     binary_close(binary);
 }

@@ -248,10 +248,211 @@ static void reads_separate_debug_files(void **state)
         assert_int_equal(check_program("w"), C_LINES);
 }
 
+/* ---- C++ ----------------------------------------------------------------------------------------- */
+
+static const char cpp_source[] =
+    "#include <cstdio>\n"
+    "#include <cstdlib>\n"
+    "#include <new>\n"
+    "#include <vector>\n"
+    "#define V(place, more) std::printf(\"v %p %s%s\\n\", (void *)&place, #place, more)\n"
+    "struct base { long inherited; virtual ~base() {} };\n"
+    "struct other { int second; };\n"
+    "template <typename T> struct box { T kept; T more[2]; static T shared; };\n"
+    "template <typename T> T box<T>::shared;\n"
+    "namespace ns {\n"
+    "struct derived : base, other { char own; box<double> in; static long counted; };\n"
+    "long derived::counted;\n"
+    "derived one, several[2];\n"
+    "thread_local int local;\n"
+    "}\n"
+    "namespace { long hidden[4]; }\n"
+    "struct item { long first, second; };\n"
+    "static void *returned; static unsigned long asked;\n"
+    "__attribute__((noinline)) void *operator new(std::size_t bytes)\n"
+    "{\n"
+    "    returned = __builtin_return_address(0); asked = bytes;\n"
+    "    return std::malloc(bytes);\n"
+    "}\n"
+    "void operator delete(void *p) noexcept { std::free(p); }\n"
+    "void operator delete(void *p, std::size_t) noexcept { std::free(p); }\n"
+    "template <typename T> T box<T>::*none;\n"
+    "int main()\n"
+    "{\n"
+    "    V(ns::one.inherited, \" (base +8)\");\n"
+    "    V(ns::one.second, \" (other +0)\");\n"
+    "    V(ns::several[1].own, \" (derived +20)\");\n"
+    "    V(ns::several[1].in.more[1], \" (box<double> +16)\");\n"
+    "    V(ns::derived::counted, \"\"); V(box<int>::shared, \"\");\n"
+    "    std::printf(\"v %p (anonymous namespace)::hidden[2]\\n\", (void *)&hidden[2]);\n"
+    "    static long calls[3];\n"
+    "    std::printf(\"v %p main::calls[1]\\n\", (void *)&calls[1]);\n"
+    "    std::vector<item> items(5); __asm__ volatile(\"\" :: \"r\"(items.data()) : \"memory\");\n"
+    "    std::printf(\"h %p %lu 56 item[3].second (item +8)\\n\", returned, asked);\n"
+    "    item *made = new item; __asm__ volatile(\"\" :: \"r\"(made) : \"memory\");\n"
+    "    std::printf(\"h %p %lu 8 item.second (item +8)\\n\", returned, asked);\n"
+    "    made->first = calls[1]; ns::local = 1; delete made;\n"
+    "}\n";
+
+static void names_cpp(void **state)
+{
+    if (!has_tool("g++"))
+        skip();
+    write_text("p.cc", cpp_source);
+    compile_and_check("g++ -g -O0 -no-pie p.cc -o p0", "p0", 10);
+    compile_and_check("g++ -g -O2 -no-pie p.cc -o p2", "p2", 10);
+    if (has_tool("clang++") && run("clang++ -g -O1 -no-pie p.cc -o q1 2>/dev/null") == 0)
+        assert_int_equal(check_program("q1"), 10);
+}
+
+/* ---- Fortran ------------------------------------------------------------------------------------- */
+
+static const char fortran_source[] =
+    "module shared_data\n"
+    "  type counter\n"
+    "    integer(8) :: hits\n"
+    "    real(4) :: ratios(0:2)\n"
+    "  end type\n"
+    "  type(counter) :: counters(3)\n"
+    "  real(8) :: grid(4, -1:5)\n"
+    "end module\n"
+    "program main\n"
+    "  use shared_data\n"
+    "  integer(4) :: first\n"
+    "  real(8) :: second(3)\n"
+    "  common /block/ first, second\n"
+    "  first = 1\n"
+    "  second(2) = 2\n"
+    "  print '(a,i0,a)', 'v ', loc(counters(2)%hits), ' shared_data::counters(2)%hits (counter "
+    "+0)'\n"
+    "  print '(a,i0,a)', 'v ', loc(counters(3)%ratios(1)), ' shared_data::counters(3)%ratios(1) "
+    "(counter +12)'\n"
+    "  print '(a,i0,a)', 'v ', loc(grid(2, 0)), ' shared_data::grid(2,0)'\n"
+    "  print '(a,i0,a)', 'v ', loc(first), ' /block/ first'\n"
+    "  print '(a,i0,a)', 'v ', loc(second(2)), ' /block/ second(2)'\n"
+    "end program\n";
+
+static void names_fortran(void **state)
+{
+    if (!has_tool("gfortran"))
+        skip();
+    write_text("f.f90", fortran_source);
+    compile_and_check("gfortran -w -g -O0 -no-pie f.f90 -o f0", "f0", 5);
+    compile_and_check("gfortran -w -g -O1 -no-pie f.f90 -o f1", "f1", 5);
+}
+
+/* ---- Rust ---------------------------------------------------------------------------------------- */
+
+static const char rust_source[] =
+    "use std::sync::atomic::AtomicU64;\n"
+    "pub struct Counter { pub hits: AtomicU64, pub pair: (u64, u64) }\n"
+    "pub mod inner { pub static mut COUNTERS: [super::Counter; 2] = [const { super::Counter { "
+    "hits: super::AtomicU64::new(0), pair: (0, 0) } }; 2]; }\n"
+    "pub enum Shape { Circle(u64), Square { side: u64, more: u64 } }\n"
+    "pub static mut SHAPE: Shape = Shape::Square { side: 1, more: 2 };\n"
+    "fn main() { unsafe {\n"
+    "    println!(\"v {:?} r::inner::COUNTERS[1].pair.1 ((u64, u64) +8)\", &raw const "
+    "inner::COUNTERS[1].pair.1);\n"
+    "    if let Shape::Square { more, .. } = &*(&raw const SHAPE) {\n"
+    "        println!(\"v {:?} r::SHAPE.Square.more (Square +16)\", more as *const u64); }\n"
+    "    if let Shape::Circle(n) = &*(&raw const SHAPE) { println!(\"{}\", n); }\n"
+    "} }\n";
+
+static void names_rust(void **state)
+{
+    if (!has_tool("rustc"))
+        skip();
+    write_text("r.rs", rust_source);
+    compile_and_check("rustc -g -A warnings -C relocation-model=static r.rs -o r", "r", 2);
+}
+
+/* ---- hostile types ------------------------------------------------------------------------------- */
+
+static const char hostile_source[] =
+    "__thread int thread_first = 1; __thread struct { int a, b; } thread_second = {1, 2};\n"
+    "struct big { char bytes[1 << 20]; } many[1024];\n"
+    "union { struct { int a, b; } pair; long whole; } both[1 << 10];\n"
+    "int main(void) { return both[0].pair.a + many[3].bytes[5] + thread_first + thread_second.b; "
+    "}\n";
+
+/* Every byte of the debug information changed in turn, as a fuzzer would: answers may be wrong, or none; nothing else. */
+static void damaged_types_do_no_harm(void **state)
+{
+    struct stat info;
+    char path[256];
+    if (!has_tool("gcc") || !has_tool("objcopy"))
+        skip();
+    write_text("h.c", hostile_source);
+    assert_int_equal(
+        run("gcc -g -O0 -no-pie h.c -o h && objcopy -O binary --only-section=.debug_info "
+            "--set-section-flags "
+            ".debug_info=alloc h h.info && nm h | grep -w both | cut -d' ' -f1 > h.address"),
+        0);
+    snprintf(path, sizeof path, "%s/h.info", directory);
+    assert_int_equal(stat(path, &info), 0);
+    char *bytes = malloc((size_t)info.st_size), line[32] = "";
+    FILE *file = fopen(path, "r");
+    assert_int_equal(fread(bytes, 1, (size_t)info.st_size, file), info.st_size);
+    fclose(file);
+    snprintf(path, sizeof path, "%s/h.address", directory);
+    file = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    uint64_t both = strtoull(line, NULL, 16);
+    for (off_t i = 0; i < info.st_size; i += 3) {
+        struct binary_object object;
+        struct binary_field fields[8];
+        bool hands_on;
+        char kept = bytes[i];
+        bytes[i] = (char)(i % 2 ? 0xff : kept + 1);
+        snprintf(path, sizeof path, "%s/h.info", directory);
+        file = fopen(path, "w");
+        fwrite(bytes, 1, (size_t)info.st_size, file);
+        fclose(file);
+        bytes[i] = kept;
+        assert_int_equal(run("objcopy --update-section .debug_info=h.info h h2 2>/dev/null"), 0);
+        struct binary *binary = open_program("h2");
+        if (binary_variable(binary, both + 8, 0, &object) == BASE_OK)
+            assert_in_range(binary_fields(binary, &object, 0, UINT64_MAX, fields, 8), 0, 8);
+        binary_thread_variable(binary, 4, 0, &object);
+        binary_frame_variable(binary, 0x401110, -8, &object);
+        binary_allocated(binary, 0x401115, 16, &object, &hands_on);
+        binary_close(binary);
+    }
+    free(bytes);
+}
+
+static void names_thread_local_variables(void **state)
+{
+    char text[128];
+    struct binary_object object;
+    if (!has_tool("gcc"))
+        skip();
+    write_text("h.c", hostile_source);
+    assert_int_equal(run("gcc -g -O1 -no-pie h.c -o t"), 0);
+    struct binary *binary = open_program("t");
+    unsigned seen = 0;
+    for (uint64_t offset = 0; offset < 12; offset += 4) {
+        assert_int_equal(binary_thread_variable(binary, offset, 0, &object), BASE_OK);
+        binary_object_text(binary, &object, offset - object.start, text, sizeof text);
+        seen += strcmp(text, "thread_first") == 0 ? 1 : 0;
+        seen += strcmp(text, "thread_second.a") == 0 ? 2 : 0;
+        seen += strcmp(text, "thread_second.b") == 0 ? 4 : 0;
+    }
+    assert_int_equal(seen, 7);
+    assert_int_equal(binary_thread_variable(binary, 1 << 20, 0, &object), BASE_NOT_FOUND);
+    binary_close(binary);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_what_gcc_compiles),
     cmocka_unit_test(names_what_clang_compiles),
     cmocka_unit_test(reads_separate_debug_files),
+    cmocka_unit_test(names_thread_local_variables),
+    cmocka_unit_test(names_cpp),
+    cmocka_unit_test(names_fortran),
+    cmocka_unit_test(names_rust),
+    cmocka_unit_test(damaged_types_do_no_harm),
 };
 
 int main(void)

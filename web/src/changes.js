@@ -11,6 +11,8 @@ const KINDS = {
   silent: { ...PAIRS.silent, unit: "bytes", whole: "the bytes stored" },
   load: { ...PAIRS.load, unit: "bytes", whole: "the bytes loaded" },
   reuse: { ...PAIRS.reuse, unit: "count", whole: "the reuses" },
+  "false-sharing": { label: "false sharing", ends: ["one", "other"], unit: "count", whole: "the transfers" },
+  "true-sharing": { label: "true sharing", ends: ["one", "other"], unit: "count", whole: "the transfers" },
   path: { label: "paths", unit: "count", whole: "the instructions" },
   block: { label: "time lost", unit: "ns", whole: "the threads' time" },
 };

@@ -14,6 +14,8 @@ function fill(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "width%") element.style.width = `${(100 * value).toFixed(2)}%`;
+    else if (name === "left%") element.style.left = `${(100 * value).toFixed(2)}%`;
+    else if (name === "heat") element.style.setProperty("--heat", `${(80 * value).toFixed(0)}%`);
     else if (name === "indent") element.style.paddingLeft = `${value}em`;
     else element.setAttribute(name, value === true ? "" : clean(value));
   }

@@ -9,12 +9,13 @@ import { groupsOf, renderPairs } from "./pairs.js";
 import { renderPaths } from "./paths.js";
 import { renderReuse } from "./reuse.js";
 import { addSources } from "./source.js";
+import { renderSharing } from "./sharing.js";
 import { renderSpans } from "./spans.js";
 import { reveal } from "./table.js";
 import { renderTree } from "./trees.js";
 import { renderWaits } from "./waits.js";
 
-const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, wait: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
+const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, wait: 0, line: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
 
 const KEYS = [
   ["/", "search"], ["n, N", "next match, previous match"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"], ["w", "what changed"],
@@ -29,6 +30,7 @@ const VIEWS = [
   { id: "pairs", label: "Pairs", key: "p", part: "data", render: renderPairs },
   { id: "waits", label: "Waiting", part: "data", render: renderWaits },
   { id: "reuse", label: "Caches", part: "data", render: renderReuse },
+  { id: "sharing", label: "Shared lines", part: "data", render: renderSharing },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },
   { id: "blocks", label: "Spans", part: "data", render: renderSpans },
   { id: "top", label: "Top-down", key: "t", part: "tree", render: (root, app) => renderTree(root, app, false) },

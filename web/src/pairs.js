@@ -83,7 +83,7 @@ function commonFrames(left, right) {
 
 // What the system's code does for the program nobody can change: the innermost frame of own code, as in the report; if there is none,
 // the nearest caller with source.
-function telling(context) {
+export function telling(context) {
   const own = context.findIndex((frame) => !frame.system);
   return Math.max(0, own >= 0 ? own : context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined));
 }
@@ -139,18 +139,21 @@ function contexts(pair, show) {
   return h("section", null, h("h4", null, total > all.length ? `The ${all.length} largest of its ${total} contexts` : `Its ${total} contexts`), h("ol", { class: "choices" }, all.map(item)));
 }
 
+// Both ends beside each other, or one for both.
+export function sides(ends, left, right, app) {
+  const common = commonFrames(left, right);
+  return h("div", { class: "sides" }, isOne({ left, right }) ? side(`${ends[0]}, and ${ends[1]}`, left, 0, app)
+    : [side(ends[0], left, common, app), side(ends[1], right, common, app)]);
+}
+
 function detail(group, pair, app) {
-  const sides = h("div", { class: "sides" });
-  const show = (left, right) => {
-    const common = commonFrames(left, right);
-    sides.replaceChildren(...(isOne({ left, right }) ? [side(`${group.ends[0]}, and ${group.ends[1]}`, left, 0, app)]
-      : [side(group.ends[0], left, common, app), side(group.ends[1], right, common, app)]));
-  };
+  const shown = h("div");
+  const show = (left, right) => shown.replaceChildren(sides(group.ends, left, right, app));
   show(pair.left, pair.right);
   return h("div", { class: "detail" },
     h("dl", { class: "facts" }, pair.facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     remarks(pair),
-    sides, contexts(pair, show));
+    shown, contexts(pair, show));
 }
 
 function shortLine(frame) {

@@ -90,34 +90,43 @@ bool data_place(const Dwarf_Die *die, uint64_t *start)
 
 /* ---- reading units ------------------------------------------------------------------------------ */
 
-/* Of a common block: up to the end of its last variable. */
-static uint64_t common_bytes(const Dwarf_Die *block, uint64_t start)
+/* Of a common block: from its first variable to the end of its last one. False: it has none in one place. */
+static bool common_range(const Dwarf_Die *block, struct variable *made)
 {
-    Dwarf_Die child;
-    uint64_t reach = 0, at, bytes;
-    bool thread_local;
+    Dwarf_Die child, type;
+    uint64_t least = UINT64_MAX, reach = 0, at, bytes;
     if (dwarf_child((Dwarf_Die *)block, &child) != 0)
-        return 0;
+        return false;
     do {
-        Dwarf_Die type;
-        if (place_of(&child, &at, &thread_local) && at >= start && types_of(&child, &type) &&
-            types_bytes(&type, &bytes) && at - start + bytes > reach)
-            reach = at - start + bytes;
+        bool thread_local;
+        if (!place_of(&child, &at, &thread_local) || thread_local || !types_of(&child, &type) ||
+            !types_bytes(&type, &bytes) || at + bytes < at)
+            continue;
+        least = at < least ? at : least;
+        reach = at + bytes > reach ? at + bytes : reach;
     } while (types_next_sibling(&child));
-    return reach;
+    made->start = least;
+    made->bytes = reach - least;
+    return reach > least;
 }
 
+static bool variable_range(const Dwarf_Die *die, struct variable *made)
+{
+    Dwarf_Die type;
+    if (dwarf_tag((Dwarf_Die *)die) == DW_TAG_common_block)
+        return common_range(die, made);
+    if (!place_of(die, &made->start, &made->thread_local))
+        return false;
+    if (types_of(die, &type))
+        types_bytes(&type, &made->bytes);
+    return made->start + made->bytes >= made->start;
+}
+
+/* False: no memory. */
 static bool add_variable(struct data *data, const Dwarf_Die *die)
 {
     struct variable made = {.die = *die};
-    Dwarf_Die type;
-    if (data->variables_count >= VARIABLES_MAX || !place_of(die, &made.start, &made.thread_local))
-        return true;
-    if (dwarf_tag((Dwarf_Die *)die) == DW_TAG_common_block)
-        made.bytes = common_bytes(die, made.start);
-    else if (types_of(die, &type))
-        types_bytes(&type, &made.bytes);
-    if (made.start + made.bytes < made.start)
+    if (data->variables_count >= VARIABLES_MAX || !variable_range(die, &made))
         return true;
     return UTIL_PUSH(data->variables, data->variables_count, data->variables_capacity, made);
 }

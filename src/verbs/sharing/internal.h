@@ -137,6 +137,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
 extern const struct analysis_text sharing_text;
 extern const struct analysis_compare sharing_compare;
 extern const struct analysis_export sharing_export;
+extern const struct analysis_view sharing_view;
 extern const struct analysis_gain sharing_gains;
 bool sharing_json(struct json *json, const struct places *places,
                   const struct report_options *options);

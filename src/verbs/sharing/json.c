@@ -109,6 +109,20 @@ static const char *kind_name(const struct profile_shared_pair *row)
     return first && second ? "WW" : first ? "WR" : "RW";
 }
 
+/* Of the fields with bytes of a mask. */
+static void names_member(struct json *json, const char *name, const struct sharing_line *line,
+                         uint64_t mask)
+{
+    const struct profile_shared_field *found[SHARING_FIELDS_MAX];
+    size_t count = sharing_fields_in(line, mask, found);
+    json_begin(json, name, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_item(json);
+        json_quote(json, found[i]->path);
+    }
+    json_close(json, ']');
+}
+
 static void pairs_member(struct json *json, const struct profile *profile,
                          const struct sharing_line *line, unsigned limit)
 {
@@ -126,6 +140,8 @@ static void pairs_member(struct json *json, const struct profile *profile,
         json_flag(json, "second_locked", row->second_kind == (SHARING_READS | SHARING_WRITES));
         json_context(json, "first", profile, row->first);
         json_context(json, "second", profile, row->second);
+        names_member(json, "first_fields", line, row->first_mask);
+        names_member(json, "second_fields", line, row->second_mask);
         bytes_member(json, "first_bytes", row->first_mask);
         bytes_member(json, "second_bytes", row->second_mask);
         json_close(json, '}');

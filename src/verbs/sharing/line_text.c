@@ -225,8 +225,8 @@ static void print_head(struct printer *printer, const struct sharing_report *rep
     if (line->lines > 1)
         print_add(text, sizeof text, " and %" PRIu32 " more line%s of it", line->lines - 1,
                   line->lines == 2 ? "" : "s");
-    fprintf(printer->out, "\n  %s#%zu  %s%s\n", print_on(printer, BOLD), number, text,
-            print_off(printer));
+    fprintf(printer->out, "\n  %s%s#%zu  %s%s%s\n", print_link_on(printer), print_on(printer, BOLD),
+            number, text, print_off(printer), print_link_off(printer));
     print_percent(report->transfers > 0 ? line->together / report->transfers : 0, share);
     print_quantity(line->together, transfers);
     double thousands = (double)report->totals.instructions / 1000;
@@ -244,6 +244,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
     struct chain *chains = malloc(2 * sizeof *chains);
     if (!chains)
         return false;
+    print_link(printer, "view=sharing&line=%zu", number - 1);
     print_head(printer, report, line, number);
     print_picture(printer, line);
     putc('\n', printer->out);
@@ -260,6 +261,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
     print_remedy(printer, line);
     struct advice advice = sharing_advice(line);
     print_given(printer, &advice, number);
+    print_link_clear(printer);
     free(chains);
     return true;
 }

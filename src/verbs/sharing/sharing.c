@@ -15,5 +15,6 @@ const struct analysis sharing_analysis = {
     .json = sharing_json,
     .compare = &sharing_compare,
     .export = &sharing_export,
+    .view = &sharing_view,
     .gain = &sharing_gains,
 };
