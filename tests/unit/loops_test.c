@@ -290,7 +290,9 @@ static struct profile *find_loops(const char *name, const char *symbols)
     snprintf(path, sizeof path, "%s/%s", directory, name);
     assert_int_equal(binary_open(path, &options, &binary), BASE_OK);
     profile_add_modules(profile)->path = "program";
-    struct import_loops *loops = import_loops_new(profile);
+    struct import_flow flow = {0};
+    import_flow_begin(&flow, binary);
+    struct import_loops *loops = import_loops_new(profile, &flow);
     assert_non_null(loops);
     snprintf(command, sizeof command,
              "nm -S -n %s/%s | "
@@ -302,13 +304,14 @@ static struct profile *find_loops(const char *name, const char *symbols)
         for (unsigned long at = start; at < start + bytes; at++) {
             struct profile_frame *frame = profile_add_frames(profile);
             *frame = (struct profile_frame){.address = at, .module = 1};
-            assert_true(import_loops_of_frames(loops, binary, 1, at,
-                                               (uint32_t)profile->frames_count - 1, 1));
+            assert_true(
+                import_loops_of_frames(loops, 1, at, (uint32_t)profile->frames_count - 1, 1));
         }
     }
     pclose(list);
     assert_true(import_loops_tell(loops));
     import_loops_free(loops);
+    import_flow_end(&flow);
     binary_close(binary);
     return profile;
 }
@@ -527,14 +530,17 @@ static void test_only_what_is_asked(void **state)
     assert_non_null(sums);
     profile->run.verb = "waste";
     for (int i = 0; i < 2; i++) {
-        struct import_loops *loops = import_loops_new(profile);
-        assert_true(import_loops_of_frames(loops, NULL, 1, sums->address, 1, 1));
-        assert_true(import_loops_of_frames(loops, binary, 1, sums->address, 3, 1));
-        assert_true(import_loops_of_frames(loops, binary, 1, 5, 1, 1));
-        assert_true(import_loops_of_frames(loops, binary, 1, UINT64_MAX, 1, 1));
+        struct import_flow flow = {0};
+        struct import_loops *loops = import_loops_new(profile, &flow);
+        assert_true(import_loops_of_frames(loops, 1, sums->address, 1, 1));
+        import_flow_begin(&flow, binary);
+        assert_true(import_loops_of_frames(loops, 1, sums->address, 3, 1));
+        assert_true(import_loops_of_frames(loops, 1, 5, 1, 1));
+        assert_true(import_loops_of_frames(loops, 1, UINT64_MAX, 1, 1));
         assert_int_equal(profile->frame_loops_count, 0);
-        assert_true(import_loops_of_frames(loops, binary, 1, sums->address, 1, 2));
+        assert_true(import_loops_of_frames(loops, 1, sums->address, 1, 2));
         import_loops_free(loops);
+        import_flow_end(&flow);
         assert_int_equal(profile->frame_loops_count, i ? 2 : 0);
         profile->run.verb = "reuse";
     }

@@ -11,6 +11,7 @@
 #include "binary/fields.h"
 #include "distance/distance.h"
 #include "estimate/estimate.h"
+#include "import/flow.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "util/util.h"
@@ -436,11 +437,12 @@ void import_jit_end(struct import_jit_names *names); /* NULL does nothing */
 /* ---- what the accesses of pairs are for (roles.c) ---- */
 
 struct import_roles;
-/* NULL: no memory. */
-struct import_roles *import_roles_new(struct import_gather *gather);
+/* NULL: no memory. at outlives it. */
+struct import_roles *import_roles_new(struct import_gather *gather, struct import_flow *at);
 void import_roles_free(struct import_roles *roles); /* NULL does nothing */
-/* What is known of the pairs whose accesses are in a module. binary may be NULL. False: no memory. */
-bool import_roles_of_module(struct import_roles *roles, struct binary *binary, uint32_t module);
+/* What is known of the pairs whose accesses are in a module, up to an address; both ascend from call to call, and `at` has begun with the
+   module. False: no memory. */
+bool import_roles_until(struct import_roles *roles, uint32_t module, uint64_t address);
 /* After all modules, pairs still name nodes: moves what is no waste after all, sets flags of frames. frame_of[node]: the
    innermost frame, 0: none. */
 void import_roles_settle(struct import_roles *roles, const uint32_t *frame_of);

@@ -11,9 +11,7 @@
 #include "import/loops.h"
 
 #include "analysis/analysis.h"
-#include "cfg/cfg.h"
 #include "import/internal.h"
-#include "pathgraph/pathgraph.h"
 #include "role/role.h"
 
 #include <stdlib.h>
@@ -39,25 +37,25 @@ enum {
 struct import_loops {
     struct profile *profile;
     bool wanted;
-    struct binary *binary;
+    struct import_flow *at;
+    struct binary *binary;  /* as `at` has it */
+    const struct cfg *flow; /* NULL: nothing is known of the function at hand */
+    uint64_t start;         /* of that */
+    uint64_t number;        /* of that, as `at` counts */
     uint32_t module;
-    uint64_t start, end;        /* of the function at hand; equal: none */
-    struct cfg *flow;           /* NULL: nothing is known of it         */
-    uint32_t *ids;              /* in the profile, by loop; 0: not yet  */
-    uint8_t *bytes;             /* of the function at hand */
-    struct role_function *role; /* NULL: not looked at, or nothing known */
+    uint32_t *ids; /* in the profile, by loop; 0: not yet */
     bool role_asked;
     uint64_t code_bytes, role_bytes;
     uint64_t left_out; /* functions */
-    struct pathgraph_returns returns;
 };
 
-struct import_loops *import_loops_new(struct profile *profile)
+struct import_loops *import_loops_new(struct profile *profile, struct import_flow *at)
 {
     struct import_loops *loops = calloc(1, sizeof *loops);
     if (!loops)
         return NULL;
     loops->profile = profile;
+    loops->at = at;
     const struct analysis *analysis = analysis_find(profile->run.verb);
     loops->wanted = analysis && analysis->loops && cfg_start() == BASE_OK;
     return loops;
@@ -65,16 +63,10 @@ struct import_loops *import_loops_new(struct profile *profile)
 
 static void leave_function(struct import_loops *loops)
 {
-    role_free(loops->role);
-    cfg_free(loops->flow);
-    free(loops->bytes);
     free(loops->ids);
-    loops->role = NULL;
     loops->role_asked = false;
     loops->flow = NULL;
-    loops->bytes = NULL;
     loops->ids = NULL;
-    loops->start = loops->end = 0;
 }
 
 void import_loops_free(struct import_loops *loops)
@@ -341,49 +333,32 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
-{
-    return binary_read_loaded(context, address, out, bytes) == BASE_OK;
-}
-
-/* False: no memory. */
-static bool read_function(struct import_loops *loops)
-{
-    size_t count = (size_t)(loops->end - loops->start);
-    uint8_t *bytes = loops->bytes = count <= CFG_BYTES_MAX ? malloc(count) : NULL;
-    enum base_status status = count <= CFG_BYTES_MAX ? BASE_NO_MEMORY : BASE_UNSUPPORTED;
-    if (bytes)
-        status = binary_read(loops->binary, loops->start, bytes, count);
-    struct cfg_code code = {.bytes = bytes,
-                            .count = count,
-                            .start = loops->start,
-                            .data = {read_data, loops->binary},
-                            .returns = pathgraph_returns_of,
-                            .context = &loops->returns};
-    if (status == BASE_OK)
-        status = cfg_of_code(&code, &loops->flow);
-    if (status != BASE_OK)
-        return status != BASE_NO_MEMORY;
-    loops->ids = calloc(loops->flow->loops_count, sizeof *loops->ids);
-    loops->left_out += (loops->flow->flags & (CFG_LARGE | CFG_COMPLEX)) != 0;
-    return loops->ids != NULL;
-}
-
 /* The function that holds an address becomes the one at hand. False: no memory. */
 static bool enter_function(struct import_loops *loops, uint64_t address)
 {
-    uint64_t start, end;
-    leave_function(loops);
-    if (binary_function(loops->binary, address, &start, &end) != BASE_OK || end <= start)
+    struct import_flow *at = loops->at;
+    bool known = import_flow_find(at, address);
+    if (loops->number == at->number)
         return true;
-    loops->start = start;
-    loops->end = end;
-    if (end - start > CODE_BYTES_MAX - loops->code_bytes) {
+    leave_function(loops);
+    loops->number = at->number;
+    loops->binary = at->binary;
+    loops->start = at->start;
+    if (!known)
+        return true;
+    if (at->end - at->start > CODE_BYTES_MAX - loops->code_bytes) {
         loops->left_out++;
         return true;
     }
-    loops->code_bytes += end - start;
-    return read_function(loops);
+    loops->code_bytes += at->end - at->start;
+    if (!import_flow_read(at))
+        return false;
+    loops->flow = at->graph;
+    if (!loops->flow)
+        return true;
+    loops->ids = calloc(loops->flow->loops_count, sizeof *loops->ids);
+    loops->left_out += (loops->flow->flags & (CFG_LARGE | CFG_COMPLEX)) != 0;
+    return loops->ids != NULL;
 }
 
 /* Back edges that are all jumps through tables. */
@@ -445,12 +420,13 @@ static bool enter_loop(struct import_loops *loops, uint32_t loop)
 /* The machine code of the function at hand, looked at once. False: no memory. */
 static bool ask_role(struct import_loops *loops)
 {
-    size_t count = (size_t)(loops->end - loops->start);
+    const struct import_flow *at = loops->at;
+    uint64_t count = at->end - at->start;
     if (loops->role_asked || count > ROLE_BYTES_MAX - loops->role_bytes)
         return true;
     loops->role_asked = true;
     loops->role_bytes += count;
-    return role_of_function(loops->flow, loops->bytes, count, &loops->role) != BASE_NO_MEMORY;
+    return import_flow_ask(loops->at);
 }
 
 /* Does the instruction of the innermost frame go along memory in its loop? False: no memory. */
@@ -459,24 +435,21 @@ static bool note_order(struct import_loops *loops, uint64_t address, struct prof
     int64_t stride = 0;
     if (!ask_role(loops))
         return false;
-    if (loops->role && role_stride(loops->role, address, &stride) && stride &&
+    const struct role_function *role = loops->at->role;
+    if (loops->role_asked && role && role_stride(role, address, &stride) && stride &&
         stride <= IN_ORDER_BYTES && stride >= -IN_ORDER_BYTES)
         frame->flags |= PROFILE_FRAME_IN_ORDER;
     return true;
 }
 
-bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, uint32_t module,
-                            uint64_t look_up, uint32_t first, uint32_t count)
+bool import_loops_of_frames(struct import_loops *loops, uint32_t module, uint64_t look_up,
+                            uint32_t first, uint32_t count)
 {
-    if (!loops->wanted || !binary || loops->profile->frames[first].flags & PROFILE_FRAME_IMPRECISE)
+    if (!loops->wanted || !loops->at->binary ||
+        loops->profile->frames[first].flags & PROFILE_FRAME_IMPRECISE)
         return true;
-    if (module != loops->module) {
-        leave_function(loops);
-        loops->binary = binary;
-        loops->module = module;
-        pathgraph_returns_begin(&loops->returns, binary);
-    }
-    if ((look_up < loops->start || look_up >= loops->end) && !enter_function(loops, look_up))
+    loops->module = module;
+    if (!enter_function(loops, look_up))
         return false;
     uint32_t loop = loops->flow ? visible(loops->flow, cfg_loop_at(loops->flow, look_up)) : 0;
     if (loop == 0)

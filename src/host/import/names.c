@@ -33,6 +33,7 @@ struct namer {
     struct query *queries; /* of the nodes that findings name, and their callers */
     size_t queries_count;
     struct frames *frames; /* by node; count 0: nothing names it */
+    struct import_flow flow;
     struct import_loops *loops;
     struct import_jit_names *jits;
     bool nameless; /* code in no file and without a name stands in a finding's innermost frame */
@@ -202,7 +203,7 @@ static bool name_query(struct namer *namer, const struct query *asked, struct bi
         if (!add_frame(namer, query, &found[i], i == 0, i + 1 == count))
             return false;
     namer->frames[query->node] = frames;
-    return import_loops_of_frames(namer->loops, binary, query->module, query->look_up, frames.first,
+    return import_loops_of_frames(namer->loops, query->module, query->look_up, frames.first,
                                   frames.count);
 }
 
@@ -214,7 +215,8 @@ static bool name_module(struct namer *namer, size_t from, size_t to, struct bina
         const struct query *query = &namer->queries[i];
         if (i > from && compare_queries(query - 1, query) == 0)
             namer->frames[query->node] = namer->frames[query[-1].node];
-        else if (!name_query(namer, query, binary))
+        else if (!name_query(namer, query, binary) ||
+                 !import_roles_until(namer->roles, query->module, query->look_up))
             return false;
         import_tell(teller, "naming addresses", i + 1, namer->queries_count);
     }
@@ -235,10 +237,12 @@ static bool name_module_of(struct namer *namer, uint32_t id, size_t from, size_t
         module->detail = (uint32_t)binary_detail(binary);
         module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
     }
+    import_flow_begin(&namer->flow, binary);
     bool good = name_module(namer, from, to, binary, teller) &&
-                (from == to || import_roles_of_module(namer->roles, binary, id)) &&
+                import_roles_until(namer->roles, id, UINT64_MAX) &&
                 import_located_of_module(namer->gather, id, binary) &&
                 import_ticks_of_module(namer->gather, tick, id, binary, namer->jits);
+    import_flow_end(&namer->flow);
     if (binary)
         binary_close(binary);
     return good;
@@ -484,9 +488,9 @@ bool import_name(struct import_gather *gather, const struct import_run *run,
 {
     struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
     import_ticks_sort(gather);
-    namer.loops = import_loops_new(gather->profile);
+    namer.loops = import_loops_new(gather->profile, &namer.flow);
     namer.jits = import_jit_begin(gather, run);
-    namer.roles = import_roles_new(gather);
+    namer.roles = import_roles_new(gather, &namer.flow);
     bool good = namer.loops && namer.jits && namer.roles && make_queries(&namer) &&
                 name_all(&namer, teller) && settle_roles(&namer) &&
                 import_shared_fields(gather, symbols) && make_contexts(&namer) &&

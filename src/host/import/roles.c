@@ -10,9 +10,7 @@
  */
 #include "import/internal.h"
 
-#include "cfg/cfg.h"
 #include "isa/isa.h"
-#include "pathgraph/pathgraph.h"
 #include "role/role.h"
 
 #include <stdlib.h>
@@ -43,15 +41,12 @@ struct import_roles {
     size_t questions_count, next;
     struct answer *answers; /* by pair */
     double totals[PROFILE_KINDS];
-    struct binary *binary;
-    uint64_t start, end; /* of the function at hand; equal: none */
-    uint8_t *bytes;
-    struct cfg *flow;
-    struct role_function *function; /* NULL: nothing is known of it */
-    struct pathgraph_returns returns;
-    uint64_t code_bytes; /* of the functions gone through */
-    bool left_out;       /* functions that were too many */
-    bool unreadable;     /* the bytes of one */
+    struct import_flow *at;
+    uint64_t number;                      /* of the function at hand, as `at` counts */
+    const struct role_function *function; /* NULL: nothing is known of it */
+    uint64_t code_bytes;                  /* of the functions gone through */
+    bool left_out;                        /* functions that were too many */
+    bool unreadable;                      /* the bytes of one */
 };
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -95,13 +90,14 @@ static int compare_questions(const void *left, const void *right)
     return order ? order : compare_numbers(a->same_call, b->same_call);
 }
 
-struct import_roles *import_roles_new(struct import_gather *gather)
+struct import_roles *import_roles_new(struct import_gather *gather, struct import_flow *at)
 {
     const struct profile *profile = gather->profile;
     struct import_roles *roles = calloc(1, sizeof *roles);
     if (!roles)
         return NULL;
     roles->gather = gather;
+    roles->at = at;
     roles->questions = calloc(profile->pairs_count + 1, sizeof *roles->questions);
     roles->answers = calloc(profile->pairs_count + 1, sizeof *roles->answers);
     if (!roles->questions || !roles->answers || cfg_start() != BASE_OK ||
@@ -119,71 +115,39 @@ struct import_roles *import_roles_new(struct import_gather *gather)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static void leave_function(struct import_roles *roles)
-{
-    role_free(roles->function);
-    cfg_free(roles->flow);
-    free(roles->bytes);
-    roles->function = NULL;
-    roles->flow = NULL;
-    roles->bytes = NULL;
-    roles->start = roles->end = 0;
-}
-
 void import_roles_free(struct import_roles *roles)
 {
     if (!roles)
         return;
-    leave_function(roles);
     free(roles->questions);
     free(roles->answers);
     free(roles);
 }
 
-static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
-{
-    return binary_read_loaded(context, address, out, bytes) == BASE_OK;
-}
-
-/* False: no memory. */
-static bool read_function(struct import_roles *roles)
-{
-    size_t count = (size_t)(roles->end - roles->start);
-    roles->bytes = malloc(count);
-    if (!roles->bytes)
-        return false;
-    struct cfg_code code = {.bytes = roles->bytes,
-                            .count = count,
-                            .start = roles->start,
-                            .data = {read_data, roles->binary},
-                            .returns = pathgraph_returns_of,
-                            .context = &roles->returns};
-    enum base_status status = binary_read(roles->binary, roles->start, roles->bytes, count);
-    roles->unreadable |= status == BASE_IO;
-    if (status == BASE_OK)
-        status = cfg_of_code(&code, &roles->flow);
-    if (status == BASE_OK)
-        status = role_of_function(roles->flow, roles->bytes, count, &roles->function);
-    return status != BASE_NO_MEMORY;
-}
-
 /* The function that holds an address becomes the one at hand. False: no memory. */
 static bool enter_function(struct import_roles *roles, uint64_t address)
 {
-    uint64_t start, end;
-    if (address >= roles->start && address < roles->end)
+    struct import_flow *at = roles->at;
+    bool known = import_flow_find(at, address);
+    if (roles->number == at->number)
         return true;
-    leave_function(roles);
-    if (binary_function(roles->binary, address, &start, &end) != BASE_OK || end <= start)
+    roles->function = NULL;
+    roles->number = at->number;
+    if (!known)
         return true;
-    roles->start = start;
-    roles->end = end;
-    if (end - start > CODE_BYTES_MAX - roles->code_bytes) {
+    size_t count = (size_t)(at->end - at->start);
+    if (count > CODE_BYTES_MAX - roles->code_bytes) {
         roles->left_out = true;
         return true;
     }
-    roles->code_bytes += end - start;
-    return read_function(roles);
+    roles->code_bytes += count;
+    if (!import_flow_read(at))
+        return false;
+    roles->unreadable |= at->unreadable;
+    if (!import_flow_ask(at))
+        return false;
+    roles->function = at->role;
+    return true;
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -193,7 +157,7 @@ static bool read_fixed(const struct import_roles *roles, uint64_t address, struc
 {
     uint8_t code[ISA_MAX_LENGTH];
     size_t count = sizeof code;
-    while (count && binary_read(roles->binary, address, code, count) != BASE_OK)
+    while (count && binary_read(roles->at->binary, address, code, count) != BASE_OK)
         count--;
     return count && isa_decode(code, count, address, insn) == BASE_OK && insn->access_count &&
            insn->accesses[0].base < 0 && insn->accesses[0].index < 0 && !insn->accesses[0].segment;
@@ -208,9 +172,9 @@ static uint32_t flags_of_fixed(const struct import_roles *roles, uint64_t addres
         return 0;
     uint64_t loaded = (uint64_t)insn.accesses[0].displacement;
     if (insn.indirect)
-        return binary_import(roles->binary, loaded) ? PROFILE_FRAME_STUB : 0;
-    bool constant =
-        binary_section(roles->binary, ".rodata", &from, &bytes) == BASE_OK && loaded - from < bytes;
+        return binary_import(roles->at->binary, loaded) ? PROFILE_FRAME_STUB : 0;
+    bool constant = binary_section(roles->at->binary, ".rodata", &from, &bytes) == BASE_OK &&
+                    loaded - from < bytes;
     return constant ? PROFILE_FRAME_CONSTANT : 0;
 }
 
@@ -245,7 +209,7 @@ static uint32_t reach_of(const struct import_roles *roles, const struct question
     bool itself = question->address == question->other_address;
     if (question->kind != PROFILE_LOAD || !roles->function ||
         question->module != question->other_module || (!question->same_call && !itself) ||
-        question->other_address < roles->start || question->other_address >= roles->end)
+        question->other_address < roles->at->start || question->other_address >= roles->at->end)
         return PROFILE_REACH_UNKNOWN;
     enum role_reach reach = role_reach(roles->function, question->other_address, question->address);
     bool walks = reach == ROLE_SEARCH || reach == ROLE_OUTER || reach == ROLE_CALL;
@@ -286,25 +250,21 @@ static bool answer_alike(struct import_roles *roles, size_t from, size_t to)
     return true;
 }
 
-bool import_roles_of_module(struct import_roles *roles, struct binary *binary, uint32_t module)
+bool import_roles_until(struct import_roles *roles, uint32_t module, uint64_t address)
 {
     bool good = true;
-    leave_function(roles);
-    roles->binary = binary;
-    if (binary)
-        pathgraph_returns_begin(&roles->returns, binary);
-    while (roles->next < roles->questions_count && roles->questions[roles->next].module < module)
-        roles->next++;
     while (good && roles->next < roles->questions_count &&
-           roles->questions[roles->next].module == module) {
+           (roles->questions[roles->next].module < module ||
+            (roles->questions[roles->next].module == module &&
+             roles->questions[roles->next].address <= address))) {
         size_t from = roles->next, to = from + 1;
+        bool here = roles->questions[from].module == module && roles->at->binary;
         while (to < roles->questions_count &&
                compare_questions(&roles->questions[from], &roles->questions[to]) == 0)
             to++;
-        good = !binary || answer_alike(roles, from, to);
+        good = !here || answer_alike(roles, from, to);
         roles->next = to;
     }
-    leave_function(roles);
     return good;
 }
 
