@@ -656,3 +656,32 @@ CREATE TABLE located(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEG
 --   high                  0 to 2^63-1                 largest
 --   seen                  0 to 2^50                   sum
 --   weight                0 to 1e+30                  sum
+
+-- Since version 12. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, met INTEGER NOT NULL, reads INTEGER NOT NULL, late INTEGER NOT NULL, waited INTEGER NOT NULL, reused INTEGER NOT NULL, unknown INTEGER NOT NULL);
+--   process               id of a process             key
+--   samples               0 to 2^50
+--   armed                 0 to 2^50
+--   met                   0 to 2^50
+--   reads                 0 to 2^50
+--   late                  0 to 2^50
+--   waited                0 to 2^50
+--   reused                0 to 2^50
+--   unknown               0 to 2^50
+
+-- Since version 12. Merging: rows with equal keys become one.
+CREATE TABLE shared_seen(line INTEGER PRIMARY KEY, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL, true_traps INTEGER NOT NULL, false_traps INTEGER NOT NULL, true_squares REAL NOT NULL, false_squares REAL NOT NULL);
+--   line                  shared_line                 key
+--   samples               0 to 2^50                   sum
+--   cpu_ns                0 to 1e+30                  sum
+--   true_traps            0 to 2^50                   sum
+--   false_traps           0 to 2^50                   sum
+--   true_squares          0 to 1e+30                  sum
+--   false_squares         0 to 1e+30                  sum
+
+-- Since version 12. Merging: rows with equal keys become one.
+CREATE TABLE shared_gap(line INTEGER NOT NULL, low_ns INTEGER NOT NULL, traps INTEGER NOT NULL, PRIMARY KEY(line, low_ns)) WITHOUT ROWID;
+--   line                  shared_line                 key
+--   low_ns                0 to 2^50                   key
+--   traps                 0 to 2^50                   sum

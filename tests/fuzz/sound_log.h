@@ -101,6 +101,18 @@ static inline void add_reuse(uint32_t thread)
     ADD(thread, WIRE_SAMPLE, wire_sample, .kind = 3, .bytes = 8, .node = 3, .weight = 1);
 }
 
+/* Two accesses, each touched by the other thread, and what is no meeting. */
+static inline void add_meetings(uint32_t thread, uint32_t other)
+{
+    ADD(thread, WIRE_PUBLISHED, wire_published, .serial = 1, .node = 3, .line = 0x601040,
+        .mask = 0xff, .weight = 1, .number = (uint16_t)thread, .kind = 2, .watched = 4);
+    for (uint8_t fate = 0; fate < WIRE_FATES; fate++)
+        ADD(thread, WIRE_MEETING, wire_meeting, .first_thread = other, .first_serial = 1,
+            .line = 0x601040, .first_mask = 0xff, .second_mask = 0xff00, .gap_ns = 1000,
+            .node = fate ? 0 : 4, .weight = 2, .number = (uint16_t)thread, .first_kind = 2,
+            .second_kind = 7, .fate = fate);
+}
+
 static inline void add_histogram(uint32_t thread, uint32_t which)
 {
     _Alignas(8) char bytes[128] = {0};
@@ -159,6 +171,7 @@ static inline void sound_log_fill(void)
     }
     add_waste(1);
     add_reuse(1);
+    add_meetings(1, 1);
     add_exact(2);
     add_paths(2);
     ADD(1, WIRE_COUNTERS, wire_counters_record, .process = 1, .thread = 1, .pid = 41, .tid = 41,

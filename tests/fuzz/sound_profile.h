@@ -194,6 +194,11 @@ static inline void sound_profile_fill(struct profile *profile)
         .object = PROFILE_OBJECT_HEAP, .context = first, .other = 1, .size = 4096};
     *profile_add_located(profile) =
         (struct profile_located){PROFILE_DEAD, first, first, 1, 64, 72, 3, 24};
+    *profile_add_shared_watches(profile) =
+        (struct profile_shared_watch){1, 100, 60, 20, 5, 4, 3, 2, 1};
+    *profile_add_shared_seens(profile) =
+        (struct profile_shared_seen){0, 50, 1e9, 4, 16, 1000, 8100};
+    *profile_add_shared_gaps(profile) = (struct profile_shared_gap){0, 1024, 20};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cache lines that threads share, with known answers. sharing CASE [TIMES]; TURNS accesses to a line each, from lines
- * of this file that say what they do, those that write TIMES over. Where two threads write (read) in turn at one rate, the transfers between them are half of
+ * Cache lines that threads share, with known answers. sharing CASE [TIMES | SECONDSs]; TURNS accesses to a line each, from lines
+ * of this file that say what they do, those that write TIMES over,
+ * or again and again until each thread has used SECONDS of CPU time. Where two threads write (read) in turn at one rate, the transfers between them are half of
  * all accesses, and in each direction half of these.
  *
  *   ww        both write, bytes apart: false; TURNS transfers
@@ -26,6 +27,8 @@
  *   spun      handed over by a flag that is read until it changes: no transfers of the data but one
  *   alone     one thread: none
  */
+#include "known.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -56,6 +59,7 @@ static struct {
 } flag __attribute__((aligned(64)));
 static pthread_barrier_t barrier, start;
 static long times;
+static double seconds;
 
 /* Next to each other, whatever compilers think of it. */
 extern volatile uint64_t left, right;
@@ -70,6 +74,11 @@ __asm__(".pushsection .data\n"
         "right: .quad 0\n"
         ".balign 64\n"
         ".popsection\n");
+
+static bool again(void)
+{
+    return seconds > 0 && known_running(seconds);
+}
 
 /* All begin together: what one does before the others are there is no sharing. */
 static void begin(void)
@@ -103,7 +112,9 @@ static void read_from(volatile uint64_t *word, unsigned turns)
 static void *ww(void *number)
 {
     begin();
-    write_to(&shared.words[(uintptr_t)number], TURNS);
+    do {
+        write_to(&shared.words[(uintptr_t)number], TURNS);
+    } while (again());
     return NULL;
 }
 
@@ -121,17 +132,21 @@ static void forked(void)
 static void *names(void *number)
 {
     begin();
-    write_to(number ? &right : &left, TURNS);
+    do {
+        write_to(number ? &right : &left, TURNS);
+    } while (again());
     return NULL;
 }
 
 static void *wr(void *number)
 {
     begin();
-    if (number)
-        read_from(&shared.words[4], TURNS);
-    else
-        write_to(&shared.words[0], TURNS);
+    do {
+        if (number)
+            read_from(&shared.words[4], TURNS);
+        else
+            write_to(&shared.words[0], TURNS);
+    } while (again());
     return NULL;
 }
 
@@ -139,40 +154,52 @@ static void *same(void *number)
 {
     (void)number;
     begin();
-    write_to(&shared.words[2], TURNS);
+    do {
+        write_to(&shared.words[2], TURNS);
+    } while (again());
     return NULL;
 }
 
 static void *reads(void *number)
 {
     begin();
-    read_from(&shared.words[(uintptr_t)number], TURNS);
+    do {
+        read_from(&shared.words[(uintptr_t)number], TURNS);
+    } while (again());
     return NULL;
 }
 
 static void *padded(void *number)
 {
     begin();
-    write_to(&apart[(uintptr_t)number].words[0], TURNS);
+    do {
+        write_to(&apart[(uintptr_t)number].words[0], TURNS);
+    } while (again());
     return NULL;
 }
 
 static void *in_three(void *number)
 {
     begin();
-    for (unsigned i = 0; i < TURNS; i += 600) {
-        write_to(&three[0].words[(uintptr_t)number], 300);
-        write_to(&three[1].words[(uintptr_t)number], 200);
-        write_to(&three[2].words[(uintptr_t)number], 100);
-    }
+    do {
+        for (unsigned i = 0; i < TURNS; i += 600) {
+            write_to(&three[0].words[(uintptr_t)number], 300);
+            write_to(&three[1].words[(uintptr_t)number], 200);
+            write_to(&three[2].words[(uintptr_t)number], 100);
+        }
+    } while (again());
     return NULL;
 }
 
 static void *phases(void *number)
 {
-    for (uintptr_t i = 0; i < PHASES; i++) {
+    unsigned phases = seconds > 0 ? (unsigned)(seconds * 250) : PHASES; /* of some milliseconds */
+    unsigned turns = seconds > 0 ? 100 * TURNS : TURNS / PHASES;
+    for (uintptr_t i = 0; i < phases; i++) {
         if (i % 2 == (uintptr_t)number)
-            write_to(&shared.words[0], TURNS / PHASES);
+            write_to(&shared.words[0], turns);
+        else if (seconds > 0)
+            write_to(&apart[(uintptr_t)number].words[0], turns);
         pthread_barrier_wait(&barrier);
     }
     return NULL;
@@ -181,19 +208,23 @@ static void *phases(void *number)
 static void *elements(void *number)
 {
     begin();
-    for (uint64_t i = 0; i < TURNS; i++)
-        array[(uintptr_t)number].hits = i;
+    do {
+        for (uint64_t i = 0; i < TURNS; i++)
+            array[(uintptr_t)number].hits = i;
+    } while (again());
     return NULL;
 }
 
 static void *churn(void *number)
 {
     begin();
-    for (unsigned i = 0; i < 200; i++) {
-        uint64_t *block = malloc(64 + (uintptr_t)number * 64);
-        write_to(block, 100);
-        free(block);
-    }
+    do {
+        for (unsigned i = 0; i < 200; i++) {
+            uint64_t *block = malloc(64 + (uintptr_t)number * 64);
+            write_to(block, 100);
+            free(block);
+        }
+    } while (again());
     return NULL;
 }
 
@@ -202,7 +233,9 @@ static volatile uint64_t *block;
 static void *in_block(void *number)
 {
     begin();
-    write_to(&block[8 + (uintptr_t)number], TURNS);
+    do {
+        write_to(&block[8 + (uintptr_t)number], TURNS);
+    } while (again());
     return NULL;
 }
 
@@ -225,7 +258,9 @@ static volatile uint64_t *blocks[2];
 static void *in_small(void *number)
 {
     begin();
-    write_to(blocks[(uintptr_t)number], TURNS);
+    do {
+        write_to(blocks[(uintptr_t)number], TURNS);
+    } while (again());
     return NULL;
 }
 
@@ -233,8 +268,10 @@ static void *add(void *number)
 {
     (void)number;
     begin();
-    for (unsigned i = 0; i < TURNS; i++)
-        atomic_fetch_add(&counter.counter, 1); /* @adds */
+    do {
+        for (unsigned i = 0; i < TURNS; i++)
+            atomic_fetch_add(&counter.counter, 1); /* @adds */
+    } while (again());
     return NULL;
 }
 
@@ -242,12 +279,14 @@ static void *locks(void *number)
 {
     (void)number;
     begin();
-    for (unsigned i = 0; i < TURNS / 10; i++) {
-        while (atomic_exchange(&guard.locked, 1)) /* @locks */
-            ;
-        guard.protected ++;
-        atomic_store(&guard.locked, 0);
-    }
+    do {
+        for (unsigned i = 0; i < TURNS / 10; i++) {
+            while (atomic_exchange(&guard.locked, 1)) /* @locks */
+                ;
+            guard.protected ++;
+            atomic_store(&guard.locked, 0);
+        }
+    } while (again());
     return NULL;
 }
 
@@ -256,7 +295,9 @@ static struct line *on_stack;
 static void *in_stack(void *number)
 {
     begin();
-    write_to(&on_stack->words[(uintptr_t)number], TURNS);
+    do {
+        write_to(&on_stack->words[(uintptr_t)number], TURNS);
+    } while (again());
     return NULL;
 }
 
@@ -270,14 +311,18 @@ static void stack(void)
 static void *sixteenth(void *number)
 {
     begin();
-    write_to(&wide[(uintptr_t)number / 8].words[(uintptr_t)number % 8], TURNS / 4);
+    do {
+        write_to(&wide[(uintptr_t)number / 8].words[(uintptr_t)number % 8], TURNS / 4);
+    } while (again());
     return NULL;
 }
 
 static void *alone(void *number)
 {
     (void)number;
-    write_to(&shared.words[0], TURNS);
+    do {
+        write_to(&shared.words[0], TURNS);
+    } while (again());
     return NULL;
 }
 
@@ -336,7 +381,11 @@ static const struct {
 
 int main(int count, char **arguments)
 {
-    times = count == 3 ? strtol(arguments[2], NULL, 10) : 1;
+    char *end = NULL;
+    seconds = count == 3 ? strtod(arguments[2], &end) : 0;
+    if (!end || *end != 's')
+        seconds = 0;
+    times = count == 3 && seconds <= 0 ? strtol(arguments[2], NULL, 10) : 1;
     pthread_barrier_init(&barrier, NULL, 2);
     block = aligned_alloc(64, 128);
     for (size_t i = 0; count >= 2 && i < sizeof cases / sizeof *cases; i++) {

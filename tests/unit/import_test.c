@@ -1263,6 +1263,119 @@ static void any_flip_of_an_exact_log_is_survived(void **state)
     log_free(&log);
 }
 
+/* ---- live sharing ----------------------------------------------------------------------------- */
+
+static void sharing_begin(struct log *log)
+{
+    struct wire_config before = config;
+    config.kinds = 0;
+    config.sharing_ms = 20;
+    log_begin(log);
+    config = before;
+}
+
+static void log_published(struct thread *thread, uint32_t serial, uint64_t line, uint64_t mask,
+                          uint8_t kind, uint16_t number)
+{
+    WRITE(thread, WIRE_PUBLISHED, published, .serial = serial, .node = 3, .line = line,
+          .mask = mask, .weight = 2, .number = number, .kind = kind,
+          .watched = serial == 1 ? 4 : 0);
+}
+
+static void log_meeting(struct thread *thread, const struct thread *first, uint32_t serial,
+                        uint64_t first_mask, uint64_t second_mask, float weight, uint8_t fate)
+{
+    WRITE(thread, WIRE_MEETING, meeting, .first_thread = first->writer.thread,
+          .first_serial = serial, .line = 0x7000, .first_mask = first_mask,
+          .second_mask = second_mask, .gap_ns = 3000, .node = fate == WIRE_MET ? 4 : 0,
+          .weight = weight, .number = 2, .first_kind = 2, .second_kind = 7, .fate = fate);
+}
+
+/* The touch comes first in the log, what was touched later. */
+static void meetings_become_lines(void **state)
+{
+    struct log log;
+    sharing_begin(&log);
+    struct thread one = thread_begin(&log, 1, 100), other = thread_begin(&log, 1, 101);
+    log_process(&one, WIRE_NONE, false);
+    log_contexts(&one);
+    log_contexts(&other);
+    log_meeting(&other, &one, 1, 0xff, 0xff00, 6, WIRE_MET);
+    log_meeting(&other, &one, 2, 0xff00, 0xff00, 4, WIRE_MET);
+    for (uint8_t fate = WIRE_MET + 1; fate < WIRE_FATES; fate++)
+        for (uint8_t i = 0; i < fate; i++)
+            log_meeting(&other, &one, 1, 0xff, 0xff00, 1, fate);
+    log_published(&other, 1, 0x7000, 0xff00, 1, 2);
+    log_published(&other, 2, 0x8000, 0xff00, 1, 2); /* where nobody meets */
+    thread_end(&log, &other);
+    log_published(&one, 1, 0x7000, 0xff, 2, 1);
+    log_published(&one, 2, 0x7000, 0xff00, 2, 1);
+    thread_end(&log, &one);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_string_equal(profile->run.verb, "sharing");
+    assert_int_equal(profile->run.corrupt_records, 0);
+    assert_int_equal(profile->shared_lines_count, 1);
+    const struct profile_shared_line *line = &profile->shared_lines[0];
+    assert_true(line->address == 0x7000 && line->false_transfers == 6 && line->true_transfers == 4);
+    assert_int_equal(profile->shared_runs[0].threads, 2);
+    assert_true(profile->shared_runs[0].false_transfers == 6);
+    assert_int_equal(profile->shared_pairs_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct profile_shared_pair *pair = &profile->shared_pairs[i];
+        assert_true(pair->transfers == (pair->is_true ? 4 : 6));
+        assert_int_equal(pair->first_kind, 2);
+        assert_int_equal(pair->second_kind, 3);
+        assert_int_equal(pair->first_mask, pair->is_true ? 0xff00 : 0xff);
+        assert_int_equal(frame_of(profile, pair->first, 0)->line, 7);
+        assert_int_not_equal(pair->second, pair->first);
+    }
+    assert_int_equal(profile->shared_users_count, 2);
+    const struct profile_shared_user *users = profile->shared_users;
+    assert_int_equal(users[0].thread, 1);
+    assert_true(users[0].writes == 2 && users[0].write_mask == 0xffff && users[0].read_mask == 0);
+    assert_true(users[1].reads == 1 && users[1].write_mask == 0xff00 && users[1].writes == 0);
+    assert_int_equal(profile->shared_moves_count, 1);
+    assert_true(profile->shared_moves[0].from_thread == 1 &&
+                profile->shared_moves[0].to_thread == 2 &&
+                profile->shared_moves[0].transfers == 10);
+    const struct profile_shared_watch *watch = profile->shared_watches;
+    assert_true(watch->samples == 4 && watch->armed == 2 && watch->met == 2 && watch->reads == 1 &&
+                watch->late == 2 && watch->waited == 3 && watch->reused == 4 &&
+                watch->unknown == 5);
+    const struct profile_shared_seen *seen = profile->shared_seens;
+    assert_true(seen->samples == 3 && seen->cpu_ns == 3 * 2 * 5e6);
+    assert_true(seen->true_traps == 1 && seen->false_traps == 1 && seen->false_squares == 36 &&
+                seen->true_squares == 16);
+    assert_int_equal(profile->shared_gaps_count, 1);
+    assert_true(profile->shared_gaps[0].low_ns == 2048 && profile->shared_gaps[0].traps == 2);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void meetings_of_nonsense_are_counted(void **state)
+{
+    struct log log;
+    sharing_begin(&log);
+    struct thread one = thread_begin(&log, 1, 100);
+    log_process(&one, WIRE_NONE, false);
+    log_contexts(&one);
+    log_published(&one, 1, 0x7000, 0xff, 2, 1);
+    log_published(&one, 2, 0x7000, 0, 2, 1);
+    log_published(&one, 3, 0x7000, 1, 4, 1);
+    log_published(&one, 4, 0x7000, 1, 8, 1);
+    log_meeting(&one, &one, 77, 1, 1, 1, WIRE_MET); /* nobody published that */
+    log_meeting(&one, &one, 1, 1, 1, NAN, WIRE_MET);
+    log_meeting(&one, &one, 1, 1, 1, -1, WIRE_MET);
+    log_meeting(&one, &one, 1, 1, 1, 1, WIRE_FATES);
+    thread_end(&log, &one);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 7);
+    assert_int_equal(profile->shared_lines_count, 0);
+    assert_int_equal(profile->shared_watches[0].samples, 1);
+    profile_free(profile);
+    log_free(&log);
+}
+
 /* ---- live reuse ----------------------------------------------------------------------------- */
 
 static void reuse_begin(struct log *log, uint32_t source)
@@ -2322,6 +2435,8 @@ int main(void)
         cmocka_unit_test(exact_nonsense_is_counted),
         cmocka_unit_test(shared_lines_of_all_processes_add_up),
         cmocka_unit_test(shared_nonsense_is_counted),
+        cmocka_unit_test(meetings_become_lines),
+        cmocka_unit_test(meetings_of_nonsense_are_counted),
         cmocka_unit_test(any_flip_of_an_exact_log_is_survived),
         cmocka_unit_test(foreseen_reuse_is_certain),
         cmocka_unit_test(traps_are_taken_off),

@@ -174,6 +174,8 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_SHARED_USER] = sizeof(struct wire_shared_user),
     [WIRE_SHARED_BETWEEN] = sizeof(struct wire_shared_between),
     [WIRE_LOCATED] = sizeof(struct wire_located),
+    [WIRE_PUBLISHED] = sizeof(struct wire_published),
+    [WIRE_MEETING] = sizeof(struct wire_meeting),
 };
 
 static bool strings_end(const struct wire_record *record)

@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 10,
+    WIRE_VERSION = 11,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -77,6 +77,10 @@ struct wire_config {
     uint32_t spans;
     uint32_t adaptive; /* clock: samples are denser in a thread's first seconds, and take about one
                           part in so many of its CPU time at most; 0: a fixed rate */
+    uint32_t
+        sharing_ms; /* clock: cache lines that threads share are looked for; touches of a line that
+                          are farther apart are not connected; 0: not looked for */
+    uint32_t reserved;
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later */
 };
 
@@ -285,6 +289,8 @@ enum wire_type {
     WIRE_SHARED_USER,
     WIRE_SHARED_BETWEEN,
     WIRE_LOCATED /* live: what a location lies in */,
+    WIRE_PUBLISHED /* live: an access that other threads of the process may look for */,
+    WIRE_MEETING /* live: a thread has touched what another one had published */,
     WIRE_TYPES
 };
 
@@ -419,7 +425,7 @@ enum wire_reuse_flags {
     WIRE_REUSE_STORE_SECOND = 128, /* the reuse stored, and did not load */
 };
 
-/* What the location lies in that the trap or reuse is about which comes before it, in the same chunk: as it was when the sample was
+/* What the location lies in that the trap, reuse or published access is about which comes before it, in the same chunk: as it was when the sample was
    taken. */
 struct wire_located {
     struct wire_record record;
@@ -615,6 +621,44 @@ struct wire_shared_between {
     struct wire_record record;
     uint32_t from, to; /* threads; 63: that and all later ones */
     double transfers;
+};
+
+/* ---- shared lines, live -------------------------------------------------------- */
+
+struct wire_published {
+    struct wire_record record;
+    uint32_t serial; /* of the thread, from 1 */
+    uint32_t node;
+    uint64_t line, mask; /* its address; bytes of it, bit 0 the first */
+    float weight;        /* samples that it stands for */
+    uint32_t generation; /* of the memory there */
+    uint16_t number;     /* of the thread in its process, in the order of creation */
+    uint8_t kind;        /* bits: 1 reads, 2 writes, 4 locked */
+    uint8_t watched; /* words of another one's line that the thread watches from now on; 0: none */
+    uint8_t reserved[4];
+};
+
+struct wire_meeting {
+    struct wire_record record;
+    uint32_t first_thread, first_serial; /* of the same process: whose access it was */
+    uint64_t line, first_mask, second_mask;
+    uint64_t gap_ns; /* from the first to the second touch */
+    uint32_t node;   /* of the second; 0: its fate is not a meeting */
+    float weight;    /* > 0 */
+    uint16_t number; /* as above, of the second */
+    uint8_t first_kind, second_kind;
+    uint8_t fate; /* enum wire_fate */
+    uint8_t reserved[3];
+};
+/* What became of a touch of a watched line. */
+enum wire_fate {
+    WIRE_MET,         /* one of the two writes */
+    WIRE_MET_READS,   /* both read: nothing moves */
+    WIRE_MET_LATE,    /* longer ago than sharing_ms, or the trap came late */
+    WIRE_MET_WAIT,    /* one of the threads has waited in between: they took turns */
+    WIRE_MET_REUSED,  /* the memory was freed in between: another object */
+    WIRE_MET_UNKNOWN, /* it is not known which bytes were touched */
+    WIRE_FATES
 };
 
 uint32_t wire_checksum(const struct wire_record *record);

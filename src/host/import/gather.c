@@ -50,6 +50,8 @@ static bool visit_event(void *context, const struct import_frame *frame,
     struct import_gather *gather = context;
     if (frame != gather->current_frame && !next_frame(gather, frame))
         return false;
+    if (record->type != WIRE_LOCATED)
+        import_sharing_moves_on(gather);
     switch (record->type) {
     case WIRE_NODE: return import_enter_node(gather, frame, (const struct wire_node *)record);
     case WIRE_SAMPLE: return import_live_sample(gather, frame, (const struct wire_sample *)record);
@@ -57,8 +59,14 @@ static bool visit_event(void *context, const struct import_frame *frame,
     case WIRE_TICK: return import_live_tick(gather, frame, (const struct wire_tick *)record);
     case WIRE_REUSE:
         return import_reuse_keep_watch(gather, frame->process, (const struct wire_reuse *)record);
+    case WIRE_PUBLISHED:
+        return import_sharing_published(gather, frame, (const struct wire_published *)record);
     case WIRE_LOCATED:
-        return import_located_visit(gather, frame, (const struct wire_located *)record);
+        return import_sharing_awaits(gather, frame)
+                   ? import_sharing_located(gather, (const struct wire_located *)record)
+                   : import_located_visit(gather, frame, (const struct wire_located *)record);
+    case WIRE_MEETING:
+        return import_sharing_meeting(gather, frame, (const struct wire_meeting *)record);
     }
     return import_exact_visit(gather, frame, record);
 }
@@ -69,7 +77,8 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         !UTIL_GROW_ZEROED(gather->modules, gather->modules_capacity, 0))
         return import_no_memory(gather);
     static const unsigned live = 1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP |
-                                 1U << WIRE_REUSE | 1U << WIRE_TICK | 1U << WIRE_LOCATED;
+                                 1U << WIRE_REUSE | 1U << WIRE_TICK | 1U << WIRE_PUBLISHED |
+                                 1U << WIRE_MEETING | 1U << WIRE_LOCATED;
     static const unsigned exact =
         1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS | 1U << WIRE_REUSE_PAIR |
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
@@ -86,7 +95,8 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
            (gather->exact || gather->spans || import_located_begin(gather, teller)) &&
            import_log_visit(gather->log, gather->exact ? exact : live, visit_event, gather, teller,
                             &gather->corrupt) &&
-           (gather->exact ? import_exact_finish(gather) : import_live_share(gather));
+           (gather->exact ? import_exact_finish(gather)
+                          : import_live_share(gather) && import_sharing_gathered(gather));
 }
 
 void import_gather_free(struct import_gather *gather)
@@ -101,6 +111,7 @@ void import_gather_free(struct import_gather *gather)
     import_reuse_samples_free(&gather->reuse_samples);
     import_exact_paths_free(gather->paths);
     import_located_free(gather->located);
+    import_sharing_free(gather->sharing);
     free(gather->mappings);
     free(gather->modules);
     free(gather->threads);

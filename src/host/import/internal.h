@@ -134,6 +134,7 @@ struct import_thread { /* beside profile->threads */
     bool has_counters;
     struct wire_counters counters;
     uint64_t seen_samples[PROFILE_KINDS], seen_armed[PROFILE_KINDS], seen_traps[PROFILE_KINDS];
+    uint32_t number; /* in its process, in the order of creation; sharing */
 };
 
 /* A node of the log that something outside of it names: a stack of a span. */
@@ -217,6 +218,7 @@ struct import_gather {
     struct import_reuse_samples reuse_samples;
     struct import_exact_paths *paths; /* NULL: none */
     struct import_located *located;   /* NULL: the recording is not live */
+    struct import_sharing *sharing;   /* live; NULL: none */
     bool spans;                   /* what was timed is in a region beside the log (import_spans) */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
@@ -359,6 +361,30 @@ void import_reuse_samples_free(struct import_reuse_samples *lives);
  * pairs and paces. run may be NULL: nothing is known.
  */
 bool import_reuse_finish(struct import_gather *gather, const struct import_run *run);
+
+/* ---- live sharing (sharing.c); false: no memory ---- */
+
+/* As in struct wire_located. */
+struct import_object {
+    uint32_t kind, module, process, whose, node;
+    int64_t offset; /* of the line */
+    uint64_t size;
+};
+
+struct import_sharing;
+bool import_sharing_published(struct import_gather *gather, const struct import_frame *frame,
+                              const struct wire_published *record);
+/* Is the access published just before, in that frame, to be located by the next record? No longer after any other one. */
+bool import_sharing_awaits(const struct import_gather *gather, const struct import_frame *frame);
+void import_sharing_moves_on(struct import_gather *gather);
+bool import_sharing_located(struct import_gather *gather, const struct wire_located *record);
+bool import_sharing_meeting(struct import_gather *gather, const struct import_frame *frame,
+                            const struct wire_meeting *record);
+/* After the last record: the rows, which name nodes until import_name. */
+bool import_sharing_gathered(struct import_gather *gather);
+/* Between naming and contexts: what lies on lines of files' data. */
+bool import_sharing_names(struct import_gather *gather, const struct binary_options *symbols);
+void import_sharing_free(struct import_sharing *sharing); /* NULL does nothing */
 
 /* ---- exact engine ------------------------------------------------------------------------- */
 

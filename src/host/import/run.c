@@ -370,7 +370,8 @@ static const char *left_by(const struct import_gather *gather)
     const struct analysis_log log = {.exact = gather->exact,
                                      .spans = gather->spans,
                                      .paths = gather->paths,
-                                     .sharing = gather->profile->shared_runs_count > 0,
+                                     .sharing = gather->log->config.sharing_ms ||
+                                                gather->profile->shared_runs_count > 0,
                                      .kinds = gather->log->config.kinds};
     const struct analysis *const *at = analyses;
     while (at[1] && !(*at)->left(&log))

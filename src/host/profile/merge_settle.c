@@ -358,8 +358,9 @@ static enum base_status settle_tables(struct profile *profile,
 enum base_status profile_settle_shared(struct profile *profile)
 {
     static const struct schema_table *const tables[] = {
-        &schema_shared_runs,  &schema_shared_lines, &schema_shared_pairs,
-        &schema_shared_users, &schema_shared_moves, &schema_shared_fields};
+        &schema_shared_runs,    &schema_shared_lines, &schema_shared_pairs,
+        &schema_shared_users,   &schema_shared_moves, &schema_shared_fields,
+        &schema_shared_watches, &schema_shared_seens, &schema_shared_gaps};
     return settle_tables(profile, tables, BASE_COUNT(tables));
 }
 

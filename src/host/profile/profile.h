@@ -730,6 +730,33 @@ struct profile_located {
     double weight;
 };
 
+/* Of live recordings, since version 12: transfers are weights there, and nothing is said of instructions. What became of watches in a
+   process: a touch of a line that another thread had published is a meeting. */
+struct profile_shared_watch {
+    uint32_t process;
+    uint64_t samples, armed; /* accesses published; after which another thread's line was watched */
+    uint64_t met;            /* touches, one of the two a write */
+    uint64_t reads;          /* touches where both read */
+    uint64_t late, waited, reused; /* too late; after a wait; of memory that was freed meanwhile */
+    uint64_t unknown;              /* of which the bytes are not known */
+};
+
+/* What was seen of a line. */
+struct profile_shared_seen {
+    uint32_t line;                      /* index in shared_lines */
+    uint64_t samples;                   /* published accesses */
+    double cpu_ns;                      /* that these stand for */
+    uint64_t true_traps, false_traps;   /* meetings */
+    double true_squares, false_squares; /* of their weights */
+};
+
+/* How far meetings' touches lay apart. */
+struct profile_shared_gap {
+    uint32_t line;
+    uint64_t low_ns; /* a power of two, or 0: up to the next one */
+    uint64_t traps;
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -790,7 +817,10 @@ struct profile_located {
     X(missed, missed)                                                                              \
     X(transfers, transfer)                                                                         \
     X(memories, memory)                                                                            \
-    X(located, located)
+    X(located, located)                                                                            \
+    X(shared_watches, shared_watch)                                                                \
+    X(shared_seens, shared_seen)                                                                   \
+    X(shared_gaps, shared_gap)
 
 struct profile {
     struct profile_run run;

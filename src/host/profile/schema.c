@@ -682,6 +682,34 @@ static const struct schema_column located_columns[] = {
 };
 TABLE(located, located, "located", 12, .order = SCHEMA_ASCENDING);
 
+static const struct schema_column shared_watches_columns[] = {
+    {MEMBER(shared_watch, process), PROCESS, KEY}, {MEMBER(shared_watch, samples), COUNT},
+    {MEMBER(shared_watch, armed), COUNT},          {MEMBER(shared_watch, met), COUNT},
+    {MEMBER(shared_watch, reads), COUNT},          {MEMBER(shared_watch, late), COUNT},
+    {MEMBER(shared_watch, waited), COUNT},         {MEMBER(shared_watch, reused), COUNT},
+    {MEMBER(shared_watch, unknown), COUNT},
+};
+TABLE(shared_watches, shared_watch, "shared_watch", 12, .merging = SCHEMA_APART,
+      .order = SCHEMA_ASCENDING);
+
+static const struct schema_column shared_seens_columns[] = {
+    {MEMBER(shared_seen, line), ID(shared_lines), KEY},
+    {MEMBER(shared_seen, samples), COUNT, SUM},
+    {MEMBER(shared_seen, cpu_ns), WEIGHT, SUM},
+    {MEMBER(shared_seen, true_traps), COUNT, SUM},
+    {MEMBER(shared_seen, false_traps), COUNT, SUM},
+    {MEMBER(shared_seen, true_squares), WEIGHT, SUM},
+    {MEMBER(shared_seen, false_squares), WEIGHT, SUM},
+};
+TABLE(shared_seens, shared_seen, "shared_seen", 12);
+
+static const struct schema_column shared_gaps_columns[] = {
+    {MEMBER(shared_gap, line), ID(shared_lines), KEY},
+    {MEMBER(shared_gap, low_ns), COUNT, KEY},
+    {MEMBER(shared_gap, traps), COUNT, SUM},
+};
+TABLE(shared_gaps, shared_gap, "shared_gap", 12);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -21,6 +21,8 @@ enum {
     DEFAULT_PMU_PERIOD = 5000000,
     DEFAULT_RATE = 80, /* of long runs; shorter ones take more */
     DEFAULT_COUNT_PERIOD = 20000000,
+    /* What lies farther apart is no turn at a line: see docs/sharing.md. */
+    SHARING_MS = 20,
 };
 
 #define DEFAULT_BUDGET 0.03
@@ -41,7 +43,7 @@ static int choose_source(const char *verb, const struct settings *settings,
 {
     bool counts = settings->source == SOURCE_COUNT;
     config->source = counts ? WIRE_SOURCE_COUNT : WIRE_SOURCE_CLOCK;
-    config->counters = counts || settings->source == SOURCE_AUTO;
+    config->counters = counts || (settings->source == SOURCE_AUTO && config->kinds);
     if (settings->source != SOURCE_PMU)
         return 0;
     config->source = WIRE_SOURCE_PMU;
@@ -140,7 +142,8 @@ static void fill_request(struct live *live, uint32_t kinds)
         .path = live->recording.path,
         .command = live->recording.command,
         .note = recording_note,
-        .config = {.kinds = kinds,
+        .config = {.kinds = kinds & ~(uint32_t)LIVE_SHARING,
+                   .sharing_ms = kinds & LIVE_SHARING ? SHARING_MS : 0,
                    .interval_ns =
                        UINT64_C(1000000000) / (settings->rate ? settings->rate : DEFAULT_RATE),
                    .adaptive = settings->rate ? 0 : cost_factor(settings),

@@ -89,7 +89,10 @@ int recording_exit_code(const struct recording *recording);
 /* Options that do not go together, no command: says it and returns the exit code; else 0. */
 int check_engine(const struct settings *settings, const char *verb, int operands);
 
-/* A whole live recording of kinds (enum wire_kind_bits), and the sequel, if it is not NULL. Returns the exit code. */
+/* Beside enum wire_kind_bits: cache lines that threads share. */
+enum { LIVE_SHARING = 1 << 8 };
+
+/* A whole live recording of kinds (enum wire_kind_bits and LIVE_SHARING), and the sequel, if it is not NULL. Returns the exit code. */
 int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command,
              const struct recording_sequel *sequel, void *sequel_state);
 

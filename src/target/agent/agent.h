@@ -22,6 +22,7 @@
 #define HEADROOM_AGENT_H
 
 #include "base/base.h"
+#include "board/board.h"
 #include "cct/cct.h"
 #include "detect/detect.h"
 #include "forecast/forecast.h"
@@ -217,6 +218,7 @@ struct agent_attempt {
     bool counted;                            /* by the count source: skip says which access ahead */
     uint32_t skip;
     float weight;  /* CPU time in base intervals, less where accesses are sparse */
+    float period;  /* of it, what is CPU time; sharing */
     float density; /* matching accesses an instruction, seen ahead */
     uint64_t watched;
     uint8_t before[DETECT_MAX_BYTES]; /* memory of the foreseen access while it is pending */
@@ -251,6 +253,20 @@ struct agent_use {
     uint64_t seen;  /* accesses known to follow without a reuse */
     uint32_t flags; /* enum wire_reuse_flags */
 };
+
+/* A line of another thread's that is watched, and what led there: see sharing.c. */
+struct agent_sharing {
+    struct agent_watch watches[DETECT_MAX_REGISTERS]; /* words of it */
+    struct board_access first;                        /* the entry */
+    float weight;     /* of this thread's sample, times the entries that there were */
+    unsigned watched; /* words, when the watch began */
+    uint64_t waits;   /* of this thread's, until then */
+    uint32_t serial;  /* of its latest entry */
+    uint16_t number;  /* of the thread in its process */
+};
+
+/* In place of a kind of detect's: the attempt is to be published. */
+enum { AGENT_SHARING = DETECT_KINDS };
 
 /* Whose turn the registers are: see question.c. */
 struct agent_question {
@@ -301,6 +317,7 @@ struct agent_thread {
     struct agent_watch watches[DETECT_MAX_REGISTERS];
     struct agent_watch scout;
     struct agent_watch companions[AGENT_COMPANIONS]; /* of watches[0]: other words of its line */
+    struct agent_sharing sharing;
     struct agent_attempt attempt;
     struct agent_frame frame;
     uint32_t generation;
@@ -434,6 +451,8 @@ void question_init(struct agent_thread *self);
  * asked alike the sample's weight is divided by how much more often its kind is asked.
  */
 int question_pick(struct agent_thread *self, uint8_t directions, float *weight);
+/* Does this tick ask for lines that threads share? The weight is divided by how often it does or does not. */
+bool question_shares(struct agent_thread *self, float *weight);
 /* For a tick: bits of all kinds that it asks, those of waste or reuse alone; the weight is divided by how often they are. */
 uint8_t question_ask(struct agent_thread *self, float *weight);
 
@@ -466,6 +485,37 @@ void reuse_resolve(struct agent_thread *self, unsigned index,
                    enum isa_blame_result result);
 /* detect's hook. */
 void reuse_lost(void *machine, unsigned index, const struct detect_lost *lost);
+
+/* What a sample of that CPU time stands for where so many accesses an instruction match. */
+float sample_weigh(float weight, float density);
+/* The instruction that touched what `watch` watches, at `watched` most probably. */
+enum isa_blame_result sample_find_culprit(struct agent_thread *self, const struct os_watch *watch,
+                                          uint64_t watched, const struct base_registers *registers,
+                                          struct isa_blame *blame);
+/* Was it the agent itself, outside of its handlers? */
+bool sample_touched_by_agent(const struct base_registers *registers, const struct isa_blame *blame,
+                             enum isa_blame_result result);
+
+/* ---- lines that threads share (sharing.c) ------------------------------------------------ */
+
+/* A thread begins (signals blocked), ends; in the child of fork, where nobody else is. */
+void sharing_begin(struct agent_thread *self);
+void sharing_end(void);
+void sharing_after_fork(struct agent_thread *self);
+/* Is it asked, and are there several threads? */
+bool sharing_asked(void);
+/* Takes one of the `count` accesses on the way just foreseen, each as likely: publishes it at once or when it is confirmed. */
+void sharing_choose(struct agent_thread *self, struct forecast_goal goal, uint32_t count);
+/* The scouted access has happened. */
+void sharing_confirmed(struct agent_thread *self, uint32_t node);
+/* False: none of its watches has that generation. */
+bool sharing_trap(struct agent_thread *self, uint32_t generation,
+                  const struct base_registers *registers, bool late);
+/* Ends the watch; forgets it, in the child of fork, whose parent has it. */
+void sharing_release(struct agent_thread *self);
+void sharing_forget(struct agent_thread *self);
+/* The calling thread has left a barrier. */
+void sharing_barrier(void);
 
 /* ---- the pmu source (pmu.c) --------------------------------------------------------- */
 

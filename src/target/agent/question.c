@@ -202,6 +202,19 @@ int question_pick(struct agent_thread *self, uint8_t directions, float *weight)
     return pick_mixed(self, directions, weight);
 }
 
+/* A tick at random: lines that are watched for sharing then have the registers that others leave until the next one. */
+bool question_shares(struct agent_thread *self, float *weight)
+{
+    enum { ONE_IN = 4 };
+    uint32_t one_in = agent.region->config.kinds ? ONE_IN : 1;
+    if (!sharing_asked())
+        return !agent.region->config.kinds;
+    bool asked = base_random_below(&self->random, one_in) == 0;
+    if (one_in > 1)
+        *weight *= asked ? ONE_IN : (float)ONE_IN / (ONE_IN - 1);
+    return asked;
+}
+
 uint8_t question_ask(struct agent_thread *self, float *weight)
 {
     if (self->question.mixed) {

@@ -82,6 +82,7 @@ void sample_abandon(struct agent_thread *self)
 void sample_disarm(struct agent_thread *self)
 {
     os_watch_disarm(&self->scout.os);
+    sharing_release(self);
     sample_abandon(self);
 }
 
@@ -198,7 +199,7 @@ bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
     /* A location of reuse larger than a byte is watched as far as one register reaches. */
     if (kind == DETECT_REUSE && agent.region->config.unit_shift)
         return sample_arm(self, &self->scout, OS_WATCH_WORD, watched & ~UINT64_C(7));
-    bool stores_only = detect_kinds[kind].watches == DETECT_STORES;
+    bool stores_only = kind != AGENT_SHARING && detect_kinds[kind].watches == DETECT_STORES;
     enum os_watch_type type = stores_only ? OS_WATCH_STORES : OS_WATCH_ACCESSES;
     return sample_arm(self, &self->scout, type, watched);
 }
@@ -262,7 +263,7 @@ void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
  * counts; weighing by density throughout would take every instruction for equally
  * fast, and is wrong for loops that differ in instructions an iteration but not in time.
  */
-static float weigh(float weight, float density)
+float sample_weigh(float weight, float density)
 {
     return density * SPARSE_INSTRUCTIONS < 1 ? weight * density * SPARSE_INSTRUCTIONS : weight;
 }
@@ -277,7 +278,7 @@ static void choose_one(struct agent_thread *self, struct forecast_goal goal, uin
         return;
     }
     attempt->density = (float)attempt->matching / (float)attempt->instructions;
-    attempt->weight = weigh(attempt->weight, attempt->density);
+    attempt->weight = sample_weigh(attempt->weight, attempt->density);
     sample_watch(self);
 }
 
@@ -340,7 +341,7 @@ static void choose(struct agent_thread *self, struct forecast_goal goal,
         if (!ahead[i].open)
             continue;
         ahead[i].density = (float)matching[i] / (float)attempt->instructions;
-        ahead[i].weight = weigh(attempt->weight, ahead[i].density);
+        ahead[i].weight = sample_weigh(attempt->weight, ahead[i].density);
         goal.direction = directions[i];
         goal.skip = (uint32_t)base_random_below(&self->random, ahead_of[i]);
         if (ahead_ask(self, &goal, &ahead[i]))
@@ -393,7 +394,9 @@ static uint8_t sampled_by(uint8_t kinds)
 static void look_ahead(struct agent_thread *self, const struct base_registers *registers)
 {
     struct agent_attempt *attempt = &self->attempt;
-    struct forecast_goal goal = {.direction = sampled_by(attempt->kinds),
+    bool sharing = attempt->kind == AGENT_SHARING;
+    struct forecast_goal goal = {.direction =
+                                     sharing ? ISA_LOAD | ISA_STORE : sampled_by(attempt->kinds),
                                  .skip = UINT32_MAX,
                                  .max_instructions = attempt->window};
     struct forecast_outcome seen;
@@ -405,7 +408,9 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
     attempt->instructions += seen.instructions;
     bool here = result == FORECAST_EXHAUSTED ||
                 base_random_below(&self->random, attempt->window) < seen.instructions;
-    if (here && seen.matching_passed && attempt->kinds == WIRE_REUSES)
+    if (here && seen.matching_passed && sharing)
+        sharing_choose(self, goal, seen.matching_passed);
+    else if (here && seen.matching_passed && attempt->kinds == WIRE_REUSES)
         choose_one(self, goal, seen.matching_passed);
     else if (here && seen.matching_passed)
         choose(self, goal, &seen);
@@ -517,6 +522,7 @@ void sample_forget(struct agent_thread *self)
         self->watches[i].os.page = NULL;
     for (unsigned i = 0; i < AGENT_COMPANIONS; i++)
         self->companions[i].os.page = NULL;
+    sharing_forget(self);
 }
 
 /* Whatever becomes of it, where the time went is noted. Returns the flags of the record. */
@@ -533,12 +539,16 @@ static uint32_t log_tick(struct agent_thread *self, const struct base_registers 
 static void tick(struct agent_thread *self, const struct base_registers *registers, bool late)
 {
     sample_drop(self, WIRE_DROP_UNFORESEEN);
+    sharing_release(self);
     uint64_t period_ns = self->period_ns;
     float weight = (float)period_ns / (float)agent.region->config.interval_ns;
     schedule(self);
-    uint8_t kinds = question_ask(self, &weight);
+    bool sharing = question_shares(self, &weight);
+    uint8_t kinds = sharing ? 0 : question_ask(self, &weight);
     self->attempt = (struct agent_attempt){
-        .kind = kinds == WIRE_REUSES ? DETECT_REUSE : DETECT_DEAD, /* until one is followed */
+        .kind = sharing                ? AGENT_SHARING
+                : kinds == WIRE_REUSES ? DETECT_REUSE
+                                       : DETECT_DEAD, /* until one is followed */
         .kinds = kinds,
         .weight = weight,
         .window = WINDOW_LEAST + (uint32_t)base_random_below(&self->random, WINDOW_SPREAD)};
@@ -562,7 +572,7 @@ static bool is_certain(enum isa_blame_result result)
 }
 
 /* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
-static enum isa_blame_result find_culprit(struct agent_thread *self, const struct os_watch *watch,
+enum isa_blame_result sample_find_culprit(struct agent_thread *self, const struct os_watch *watch,
                                           uint64_t watched, const struct base_registers *registers,
                                           struct isa_blame *blame)
 {
@@ -592,7 +602,7 @@ static enum isa_blame_result find_culprit(struct agent_thread *self, const struc
 static bool is_under_way(struct agent_thread *self, const struct base_registers *registers)
 {
     struct isa_blame blame;
-    return find_culprit(self, &self->scout.os, self->attempt.watched, registers, &blame) ==
+    return sample_find_culprit(self, &self->scout.os, self->attempt.watched, registers, &blame) ==
                ISA_BLAME_EXACT &&
            blame.address == registers->ip;
 }
@@ -697,6 +707,10 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
                                   context_flags(&hit->insn, access), &drop);
     if (!node) {
         sample_finish(self, drop);
+        return;
+    }
+    if (attempt->kind == AGENT_SHARING) {
+        sharing_confirmed(self, node);
         return;
     }
     struct detect_sample sample =
@@ -808,7 +822,7 @@ static void resolve(struct agent_thread *self, unsigned index,
 
 /* Was it the agent itself, outside of its handlers, in a wrapper of some function? Back from a function that it had
    called for the program, what was touched is the return address that it had pushed. */
-static bool touched_by_agent(const struct base_registers *registers, const struct isa_blame *blame,
+bool sample_touched_by_agent(const struct base_registers *registers, const struct isa_blame *blame,
                              enum isa_blame_result result)
 {
     bool known = result == ISA_BLAME_EXACT || result == ISA_BLAME_LIKELY;
@@ -845,8 +859,9 @@ static void watch_trap(struct agent_thread *self, unsigned index, const struct a
     uint64_t watched = self->detect.registers[index].sample.watched;
     if (watch != &self->watches[index])
         watched = watch->os.address;
-    enum isa_blame_result result = find_culprit(self, &watch->os, watched, registers, &blame);
-    if (touched_by_agent(registers, &blame, result)) {
+    enum isa_blame_result result =
+        sample_find_culprit(self, &watch->os, watched, registers, &blame);
+    if (sample_touched_by_agent(registers, &blame, result)) {
         pass_over(self, index, &blame, result);
         return;
     }
@@ -894,6 +909,8 @@ static void trap_of_watchpoint(struct agent_thread *self, uint32_t generation,
         scout_trap(self, registers, late);
         return;
     }
+    if (sharing_trap(self, generation, registers, late))
+        return;
     unsigned index;
     const struct agent_watch *watch = find_watch(self, generation, &index);
     if (watch && late)

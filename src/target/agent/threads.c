@@ -178,6 +178,7 @@ static void init_state(struct agent_thread *self)
     self->small_altstack = self->ending = false;
     seed_random(self);
     sample_init(self);
+    sharing_begin(self);
     reset_time(self);
 }
 
@@ -236,6 +237,7 @@ void thread_end(void)
     sample_drop(self, WIRE_DROP_UNFINISHED);
     sample_disarm(self);
     sample_stop(self);
+    sharing_end();
     drop_altstack(self);
     objects_thread_end();
     end_slot(self);
@@ -301,6 +303,7 @@ void thread_after_fork(void)
     reset_tree(self);
     seed_random(self);
     sample_init(self);
+    sharing_after_fork(self);
     reset_time(self);
     if (agent_active())
         start_ticks(self);

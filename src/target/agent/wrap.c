@@ -103,6 +103,14 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     return result;
 }
 
+/* What is done before a barrier and what is done behind it are no turns at a line. */
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    int result = WRAP_REAL(pthread_barrier_wait)(barrier);
+    sharing_barrier();
+    return result;
+}
+
 EXPORT int dlclose(void *handle)
 {
     int result = WRAP_REAL(dlclose)(handle);

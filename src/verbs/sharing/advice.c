@@ -55,7 +55,7 @@ static struct advice advise(const char *id, const char *text)
     return (struct advice){.id = id, .text = text, .evidence = ADVICE_EXACT};
 }
 
-struct advice sharing_advice(const struct sharing_line *line)
+static struct advice choose(const struct sharing_line *line)
 {
     uint32_t object = line->row->object;
     if (line->class == SHARING_MIXED && line->locked)
@@ -92,4 +92,12 @@ struct advice sharing_usual(const char *id, const char **what)
             return advise(all[i].id, all[i].text);
         }
     return (struct advice){0};
+}
+
+struct advice sharing_advice(const struct sharing_report *report, const struct sharing_line *line)
+{
+    struct advice advice = choose(line);
+    if (report->live)
+        advice.evidence = line->few ? ADVICE_WEAK : ADVICE_STRONG;
+    return advice;
 }

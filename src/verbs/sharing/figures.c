@@ -2,6 +2,7 @@
 /* Lines with what belongs to them, in the order in which they matter. */
 #include "sharing/internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,17 +45,28 @@ static int compare_fields(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
+static int compare_gaps(const void *left, const void *right)
+{
+    const struct profile_shared_gap *a = left, *b = right;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return (a->low_ns > b->low_ns) - (a->low_ns < b->low_ns);
+}
+
 static bool copy_rows(struct sharing_report *report)
 {
     const struct profile *profile = report->profile;
     size_t pairs = profile->shared_pairs_count, users = profile->shared_users_count;
     size_t fields = profile->shared_fields_count;
     report->fields = calloc(fields + 1, sizeof *report->fields);
+    size_t gaps = profile->shared_gaps_count;
     report->rows = calloc(pairs + 1, sizeof *report->rows);
     report->pairs = calloc(pairs + 1, sizeof *report->pairs);
     report->users = calloc(users + 1, sizeof *report->users);
     report->lines = calloc(profile->shared_lines_count + 1, sizeof *report->lines);
-    if (!report->rows || !report->pairs || !report->users || !report->lines || !report->fields)
+    report->gaps = calloc(gaps + 1, sizeof *report->gaps);
+    if (!report->rows || !report->pairs || !report->users || !report->lines || !report->fields ||
+        !report->gaps)
         return false;
     if (pairs) {
         memcpy(report->rows, profile->shared_pairs, pairs * sizeof *report->rows);
@@ -67,6 +79,10 @@ static bool copy_rows(struct sharing_report *report)
     if (fields) {
         memcpy(report->fields, profile->shared_fields, fields * sizeof *report->fields);
         qsort(report->fields, fields, sizeof *report->fields, compare_fields);
+    }
+    if (gaps) {
+        memcpy(report->gaps, profile->shared_gaps, gaps * sizeof *report->gaps);
+        qsort(report->gaps, gaps, sizeof *report->gaps, compare_gaps);
     }
     return true;
 }
@@ -202,10 +218,23 @@ static void fill_line(const struct sharing_report *report, struct sharing_line *
     line->locked = line->class != SHARING_FALSE && is_locked(line);
 }
 
+/* Half of the meetings' touches lay that far apart at most: the upper end of the bin in which the middle one is. */
+static uint64_t middle_gap(const struct profile_shared_gap *gaps, size_t count)
+{
+    uint64_t traps = 0, below = 0, middle = 0;
+    for (size_t i = 0; i < count; i++)
+        traps += gaps[i].traps;
+    for (size_t i = 0; i < count && below * 2 < traps; i++) {
+        below += gaps[i].traps;
+        middle = gaps[i].low_ns ? 2 * gaps[i].low_ns : 1;
+    }
+    return middle;
+}
+
 static void fill_lines(struct sharing_report *report)
 {
     const struct profile *profile = report->profile;
-    size_t pair = 0, user = 0, field = 0;
+    size_t pair = 0, user = 0, field = 0, gap = 0;
     for (uint32_t i = 0; i < profile->shared_lines_count; i++) {
         struct sharing_line *line = &report->lines[report->lines_count++];
         line->rows = &report->rows[pair];
@@ -218,8 +247,14 @@ static void fill_lines(struct sharing_report *report)
         line->fields = &report->fields[field];
         for (; field < profile->shared_fields_count && report->fields[field].line == i; field++)
             line->fields_count++;
+        size_t first = gap;
+        while (gap < profile->shared_gaps_count && report->gaps[gap].line == i)
+            gap++;
+        line->gap_ns = middle_gap(&report->gaps[first], gap - first);
         fill_line(report, line, &profile->shared_lines[i]);
     }
+    for (size_t i = 0; i < profile->shared_seens_count; i++)
+        report->lines[profile->shared_seens[i].line].seen = profile->shared_seens[i];
 }
 
 /* ---- lines of one object ------------------------------------------------------------------------- */
@@ -273,10 +308,37 @@ static int by_weight(const void *left, const void *right)
     return compare_weights(a, b);
 }
 
+/* What was seen of the lines of one object, at the first of them. */
+static void judge_live(const struct sharing_report *report, struct sharing_line *lines,
+                       size_t count)
+{
+    const struct profile *profile = report->profile;
+    double squares = 0, cpu_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_shared_seen *seen = &lines[i].seen;
+        lines->traps += seen->true_traps + seen->false_traps;
+        lines->samples += seen->samples;
+        squares += seen->true_squares + seen->false_squares;
+        cpu_ns += seen->cpu_ns;
+    }
+    lines->live = profile_share(lines->together, report->transfers, report->squares);
+    lines->time = profile->run.cpu_s > 0 ? fmin(cpu_ns / 1e9 / profile->run.cpu_s, 1) : 0;
+    double effective = squares > 0 ? lines->together * lines->together / squares : 0;
+    lines->few = lines->traps < SHARING_FEW_TRAPS || effective < SHARING_FEW_TRAPS / 2.0;
+}
+
+static bool is_weak(const struct sharing_report *report, struct sharing_line *lines, size_t count)
+{
+    double least = (double)report->totals.instructions * SHARING_LEAST_PART;
+    if (!report->live)
+        return lines->together * SHARING_TRANSFER_INSTRUCTIONS < least;
+    judge_live(report, lines, count);
+    return lines->few || lines->time < SHARING_LEAST_PART;
+}
+
 /* The heaviest line of an object stands for all of the same class. */
 static void group_lines(struct sharing_report *report)
 {
-    double least = (double)report->totals.instructions * SHARING_LEAST_PART;
     struct sharing_line *lines = report->lines;
     size_t count = report->lines_count;
     qsort(lines, count, sizeof *lines, by_object);
@@ -284,7 +346,7 @@ static void group_lines(struct sharing_report *report)
         for (end = i; end < count && compare_objects(&lines[i], &lines[end]) == 0; end++)
             lines[i].together += lines[end].transfers;
         lines[i].lines = (uint32_t)(end - i);
-        bool weak = lines[i].together * SHARING_TRANSFER_INSTRUCTIONS < least;
+        bool weak = is_weak(report, &lines[i], end - i);
         for (size_t j = i; j < end; j++) {
             lines[j].weak = weak;
             lines[j].together = lines[i].together;
@@ -317,6 +379,27 @@ static void sum_runs(struct sharing_report *report)
     report->transfers = sum->true_transfers + sum->false_transfers;
 }
 
+static void sum_watches(struct sharing_report *report)
+{
+    const struct profile *profile = report->profile;
+    struct profile_shared_watch *sum = &report->watched;
+    report->live = profile->shared_watches_count > 0;
+    for (size_t i = 0; i < profile->shared_watches_count; i++) {
+        const struct profile_shared_watch *watch = &profile->shared_watches[i];
+        sum->samples += watch->samples;
+        sum->armed += watch->armed;
+        sum->met += watch->met;
+        sum->reads += watch->reads;
+        sum->late += watch->late;
+        sum->waited += watch->waited;
+        sum->reused += watch->reused;
+        sum->unknown += watch->unknown;
+    }
+    for (size_t i = 0; i < profile->shared_seens_count; i++)
+        report->squares +=
+            profile->shared_seens[i].true_squares + profile->shared_seens[i].false_squares;
+}
+
 static void fill_matrix(struct sharing_report *report)
 {
     for (size_t i = 0; i < report->profile->shared_moves_count; i++) {
@@ -339,6 +422,7 @@ struct sharing_report *sharing_report_make(const struct places *places)
         return NULL;
     }
     sum_runs(report);
+    sum_watches(report);
     fill_matrix(report);
     fill_lines(report);
     group_lines(report);
@@ -355,6 +439,7 @@ void sharing_report_free(void *made)
     free(report->users);
     free(report->fields);
     free(report->lines);
+    free(report->gaps);
     free(report);
 }
 

@@ -17,12 +17,12 @@ static const double least_share = 0.01;
 /* ---- of the recording ------------------------------------------------------------------------- */
 
 /* Of an object's other lines the same is to be said as of the one that stands for all. */
-static struct advice advice_of(const struct sharing_line *line)
+static struct advice advice_of(const struct sharing_report *report, const struct sharing_line *line)
 {
     struct sharing_line of_several = *line;
     if (of_several.lines == 0)
         of_several.lines = 2;
-    return sharing_advice(&of_several);
+    return sharing_advice(report, &of_several);
 }
 
 static bool add_line(const struct sharing_report *report, const struct sharing_line *line,
@@ -35,7 +35,7 @@ static bool add_line(const struct sharing_report *report, const struct sharing_l
         struct gain_transfer transfer = {.first = pair->first,
                                          .second = pair->second,
                                          .object = name,
-                                         .cause = advice_of(line).id,
+                                         .cause = advice_of(report, line).id,
                                          .transfers = pair->transfers,
                                          .whole = report->transfers,
                                          .instructions = (double)report->totals.instructions};

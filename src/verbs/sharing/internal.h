@@ -19,6 +19,8 @@ enum { SHARING_READS = 1, SHARING_WRITES = 2, SHARING_LINE_BYTES = 64, SHARING_M
    than this part of the run is not worth anybody's time. */
 enum { SHARING_TRANSFER_INSTRUCTIONS = 100 };
 #define SHARING_LEAST_PART 0.01
+/* Of a live recording: meetings of fewer may be luck. */
+enum { SHARING_FEW_TRAPS = 5 };
 
 enum sharing_class { SHARING_FALSE, SHARING_TRUE, SHARING_MIXED };
 /* Of a line's transfers, beyond which it is one or the other. */
@@ -46,6 +48,7 @@ struct sharing_line {
     size_t users_count;
     const struct profile_shared_field *fields; /* by their bytes */
     size_t fields_count;
+    struct profile_shared_seen seen; /* live: of this line alone */
     enum sharing_class class;
     double transfers, share; /* of all transfers */
     bool locked;             /* most of what is true is by locked instructions */
@@ -53,6 +56,13 @@ struct sharing_line {
     uint32_t
         lines; /* of the same object and class, this one included; 0: another, heavier one stands for it */
     double together; /* transfers of all of them */
+    /* Live: of all lines of the object and class, on the line that stands for them. */
+    uint64_t traps, samples;   /* meetings; accesses published there */
+    double time;               /* of the CPU time, that these stand for */
+    struct profile_share live; /* of all transfers; known: there are enough */
+    uint64_t
+        gap_ns; /* between the touches of a meeting, a half of them at most; of this line alone */
+    bool few;   /* meetings, for a figure */
 };
 
 struct sharing_report {
@@ -65,9 +75,13 @@ struct sharing_report {
     struct sharing_pair *pairs;       /* likewise */
     struct profile_shared_user *users;
     struct profile_shared_field *fields;
+    struct profile_shared_gap *gaps;
     struct profile_shared_run totals; /* of all processes; exhausted: how many of them */
     double transfers;
-    uint32_t threads; /* in the matrix */
+    bool live;                           /* transfers are weights, of samples */
+    struct profile_shared_watch watched; /* live: of all processes */
+    double squares;                      /* live: of the weights */
+    uint32_t threads;                    /* in the matrix */
     double matrix[SHARING_MATRIX][SHARING_MATRIX];
 };
 
@@ -125,7 +139,7 @@ void sharing_remedy_text(const struct sharing_remedy *remedy, char *text, size_t
 /* With the places in an order that is that of all profiles: by what they read like, not by their numbers. */
 struct sharing_pair sharing_ordered(const struct places *places, const struct sharing_pair *pair);
 
-struct advice sharing_advice(const struct sharing_line *line);
+struct advice sharing_advice(const struct sharing_report *report, const struct sharing_line *line);
 
 /* The advice of that id, and what it is about: "false sharing". id NULL: none has it. */
 struct advice sharing_usual(const char *id, const char **what);

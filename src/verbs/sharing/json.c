@@ -149,6 +149,23 @@ static void pairs_member(struct json *json, const struct profile *profile,
     json_close(json, ']');
 }
 
+static void live_members(struct json *json, const struct sharing_report *report,
+                         const struct sharing_line *line)
+{
+    struct profile_share share = profile_share(line->transfers, report->transfers, report->squares);
+    json_begin(json, "ci95", '[');
+    json_item(json);
+    json_number(json, share.low, 6);
+    json_item(json);
+    json_number(json, share.high, 6);
+    json_close(json, ']');
+    double cpu_s = report->profile->run.cpu_s;
+    json_count(json, "traps", line->seen.true_traps + line->seen.false_traps);
+    json_count(json, "samples", line->seen.samples);
+    json_decimal(json, "cpu_share", cpu_s > 0 ? line->seen.cpu_ns / 1e9 / cpu_s : 0, 6);
+    json_count(json, "gap_ns", line->gap_ns);
+}
+
 static void line_object(struct json *json, const struct sharing_report *report,
                         const struct sharing_line *line, unsigned limit)
 {
@@ -166,6 +183,8 @@ static void line_object(struct json *json, const struct sharing_report *report,
     json_decimal(json, "transfers", line->transfers, 12);
     json_decimal(json, "false_transfers", row->false_transfers, 12);
     json_flag(json, "weak", line->weak);
+    if (report->live)
+        live_members(json, report, line);
     json_flag(json, "locked", line->locked);
     json_count(json, "threads", line->users_count);
     bool own = row->object == PROFILE_OBJECT_STACK || row->object == PROFILE_OBJECT_THREAD;
@@ -177,7 +196,7 @@ static void line_object(struct json *json, const struct sharing_report *report,
     fields_member(json, line);
     remedy_member(json, line);
     pairs_member(json, report->profile, line, limit);
-    struct advice advice = sharing_advice(line);
+    struct advice advice = sharing_advice(report, line);
     json_advice(json, &advice);
     json_close(json, '}');
 }
@@ -198,16 +217,40 @@ static void matrix_member(struct json *json, const struct sharing_report *report
     json_close(json, ']');
 }
 
+static void count_or_null(struct json *json, const char *name, bool known, uint64_t count)
+{
+    if (known) {
+        json_count(json, name, count);
+        return;
+    }
+    json_key(json, name);
+    json_raw(json, "null");
+}
+
+/* What became of samples, live. */
+static void watched_member(struct json *json, const struct sharing_report *report)
+{
+    const struct profile_shared_watch *watched = &report->watched;
+    json_begin(json, "watched", '{');
+    json_count(json, "armed", watched->armed);
+    json_count(json, "reads", watched->reads);
+    json_count(json, "late", watched->late);
+    json_count(json, "waited", watched->waited);
+    json_count(json, "reused", watched->reused);
+    json_count(json, "unknown", watched->unknown);
+    json_close(json, '}');
+}
+
 static void members(struct json *json, const struct sharing_report *report,
                     const struct report_options *options)
 {
     const struct profile_shared_run *totals = &report->totals;
     uint64_t frames = json->frames;
     json_begin(json, "sharing", '{');
-    json_key(json, "samples");
-    json_raw(json, "null");
-    json_key(json, "traps");
-    json_raw(json, "null");
+    count_or_null(json, "samples", report->live, report->watched.samples);
+    count_or_null(json, "traps", report->live, report->watched.met);
+    if (report->live)
+        watched_member(json, report);
     json_decimal(json, "transfers", report->transfers, 12);
     json_count(json, "instructions", totals->instructions);
     part_members(json, totals->false_transfers, report->transfers, "false");

@@ -209,6 +209,26 @@ static void print_allocation(struct printer *printer, const struct sharing_repor
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Live: what it rests on, how far apart the touches lay, and what its accesses cost at most. */
+static void print_live(struct printer *printer, const struct sharing_line *line, const char *class,
+                       const char *share)
+{
+    char text[TEXT_BYTES], traps[32], gap[32], time[32];
+    snprintf(text, sizeof text,
+             "%s; %s of the sharing (%.0f – %.0f %%), seen %s times; %zu threads", class, share,
+             100 * line->live.low, 100 * line->live.high, print_grouped(line->traps, traps),
+             line->users_count);
+    fprintf(printer->out, "      ");
+    print_wrap(printer, PLAIN, 6, 6, text);
+    snprintf(
+        text, sizeof text,
+        "half of the touches came within %s of the other thread's; its accesses take %s of the "
+        "CPU time, which is the most that can be gained",
+        print_time((double)line->gap_ns, gap), print_percent(line->time, time));
+    fprintf(printer->out, "      ");
+    print_wrap(printer, PLAIN, 6, 6, text);
+}
+
 static void print_head(struct printer *printer, const struct sharing_report *report,
                        const struct sharing_line *line, size_t number)
 {
@@ -228,6 +248,10 @@ static void print_head(struct printer *printer, const struct sharing_report *rep
     fprintf(printer->out, "\n  %s%s#%zu  %s%s%s\n", print_link_on(printer), print_on(printer, BOLD),
             number, text, print_off(printer), print_link_off(printer));
     print_percent(report->transfers > 0 ? line->together / report->transfers : 0, share);
+    if (report->live) {
+        print_live(printer, line, classes[line->class], share);
+        return;
+    }
     print_quantity(line->together, transfers);
     double thousands = (double)report->totals.instructions / 1000;
     snprintf(text, sizeof text,
@@ -259,7 +283,7 @@ bool sharing_print_line(struct printer *printer, const struct sharing_report *re
         fprintf(printer->out, "      %sand %zu more pairs of places%s\n", print_on(printer, DIM),
                 line->pairs_count - PAIRS_SHOWN, print_off(printer));
     print_remedy(printer, line);
-    struct advice advice = sharing_advice(line);
+    struct advice advice = sharing_advice(report, line);
     print_given(printer, &advice, number);
     print_link_clear(printer);
     free(chains);

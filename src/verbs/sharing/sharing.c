@@ -3,12 +3,13 @@
 
 static bool was_left(const struct analysis_log *log)
 {
-    return log->sharing && log->exact && !log->kinds && !log->spans && !log->paths;
+    return log->sharing && !log->kinds && !log->spans && !log->paths;
 }
 
 const struct analysis sharing_analysis = {
     .name = "sharing",
     .exact_unit = "access",
+    .samples = true,
     .leads = true,
     .left = was_left,
     .text = &sharing_text,

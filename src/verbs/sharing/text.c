@@ -24,6 +24,25 @@ static void print_totals(struct printer *printer, const struct sharing_report *r
     print_wrap(printer, PLAIN, 2, 2, line);
 }
 
+/* Live. */
+static void print_watched(struct printer *printer, const struct sharing_report *report)
+{
+    char line[TEXT_BYTES], samples[32], met[32], false_share[32], threads[32];
+    const struct profile_shared_watch *watched = &report->watched;
+    print_percent(report->transfers > 0 ? report->totals.false_transfers / report->transfers : 0,
+                  false_share);
+    snprintf(line, sizeof line,
+             "%s accesses of %s threads were sampled. %s times a thread used a line that another "
+             "one had used just before, one of the two writing it",
+             print_grouped(watched->samples, samples),
+             print_grouped(report->totals.threads, threads), print_grouped(watched->met, met));
+    if (watched->met)
+        print_add(line, sizeof line, "; %s of that, by weight, was false sharing", false_share);
+    print_add(line, sizeof line, ". Between cores a line takes some hundred cycles to move.");
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
 static void print_legend(struct printer *printer)
 {
     fprintf(printer->out, "\n  ");
@@ -37,7 +56,7 @@ static void print_rest(struct printer *printer, const struct sharing_report *rep
 {
     double weak = report->totals.unlisted;
     size_t count = 0;
-    char transfers[32];
+    char transfers[32], text[TEXT_BYTES];
     for (size_t i = 0; i < report->lines_count; i++)
         if (report->lines[i].weak) {
             weak += report->lines[i].transfers;
@@ -45,6 +64,15 @@ static void print_rest(struct printer *printer, const struct sharing_report *rep
         }
     if (!count)
         return;
+    if (report->live) {
+        print_percent(report->transfers > 0 ? weak / report->transfers : 0, transfers);
+        snprintf(text, sizeof text,
+                 "%zu %sline%s, %s of the sharing: seen too rarely, or too little used to matter",
+                 count, report->findings ? "more " : "", print_plural(count), transfers);
+        fprintf(printer->out, "\n  ");
+        print_wrap(printer, DIM, 2, 2, text);
+        return;
+    }
     fprintf(printer->out, "\n  %s%zu %sline%s with %s transfers in all: too few to matter%s\n",
             print_on(printer, DIM), count, report->findings ? "more " : "", print_plural(count),
             print_quantity(weak, transfers), print_off(printer));
@@ -55,9 +83,9 @@ static void print_matrix(struct printer *printer, const struct sharing_report *r
     uint32_t threads = report->threads < MATRIX_SHOWN ? report->threads : MATRIX_SHOWN;
     if (report->threads < 3 || report->transfers <= 0)
         return;
-    fprintf(printer->out,
-            "\n%sBetween threads%s  shares of the transfers, from row to column\n\n%*s",
-            print_on(printer, STRONG), print_off(printer), MATRIX_COLUMNS, "");
+    fprintf(printer->out, "\n%sBetween threads%s  shares of %s, from row to column\n\n%*s",
+            print_on(printer, STRONG), print_off(printer),
+            report->live ? "the sharing" : "the transfers", MATRIX_COLUMNS, "");
     for (uint32_t to = 0; to < threads; to++)
         fprintf(printer->out, "%*s%" PRIu32, MATRIX_COLUMNS - (to < 10 ? 1 : 2), "T", to);
     putc('\n', printer->out);
@@ -103,11 +131,12 @@ static bool print_findings(struct printer *printer, void *state)
         fprintf(printer->out, "\n  The program had one thread: nothing is shared.\n");
         return true;
     }
-    print_totals(printer, report);
+    (report->live ? print_watched : print_totals)(printer, report);
     if (report->findings)
         print_legend(printer);
     else
-        fprintf(printer->out, "\n  No line moves between threads often enough to matter.\n");
+        fprintf(printer->out, "\n  No line %s between threads often enough to matter.\n",
+                report->live ? "was seen to move" : "moves");
     if (!print_lines(printer, report))
         return false;
     print_rest(printer, report);
@@ -121,8 +150,11 @@ static bool print_findings(struct printer *printer, void *state)
 static bool is_limited(const struct printer *printer, const void *state)
 {
     const struct profile_shared_run *totals = &((const struct sharing_report *)state)->totals;
+    const struct sharing_report *report = state;
     (void)printer;
-    return totals->exhausted || totals->evicted || totals->early || totals->merged;
+    return report->watched.late || report->watched.waited || report->watched.reused ||
+           report->watched.unknown || totals->exhausted || totals->evicted || totals->early ||
+           totals->merged;
 }
 
 static void print_item(struct printer *printer, const char *format, uint64_t count)
@@ -137,7 +169,20 @@ static void print_item(struct printer *printer, const char *format, uint64_t cou
 
 static void print_limits(struct printer *printer, const void *state)
 {
-    const struct profile_shared_run *totals = &((const struct sharing_report *)state)->totals;
+    const struct sharing_report *report = state;
+    const struct profile_shared_run *totals = &report->totals;
+    print_item(printer,
+               "touches of a line that another thread had used too long ago to be called sharing: "
+               "%s",
+               report->watched.late);
+    print_item(
+        printer,
+        "touches of a line after a barrier, or a wait, since another thread had used it: %s. "
+        "Threads that take turns that way do not share at the same time",
+        report->watched.waited);
+    print_item(printer, "touches of memory that was freed since another thread had used it: %s",
+               report->watched.reused);
+    print_item(printer, "touches of which the bytes are not known: %s", report->watched.unknown);
     print_item(
         printer,
         "lines that one thread had used, forgotten since memory for histories ran short: %s. "

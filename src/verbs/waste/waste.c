@@ -14,7 +14,8 @@ bool waste_is_in(const struct profile *profile)
 
 static bool was_left(const struct analysis_log *log)
 {
-    bool any = log->exact ? log->kinds != 0 : !(log->kinds & WIRE_REUSES);
+    bool nothing = log->kinds == 0 && (log->exact || log->sharing);
+    bool any = log->exact ? !nothing : !nothing && !(log->kinds & WIRE_REUSES);
     return any && !log->spans && !log->paths;
 }
 

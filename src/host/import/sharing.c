@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lines that threads share, as live recordings saw them: accesses that were published, and touches of these by other threads. A touch
+ * names the access by thread and number, and threads' records come in any order: both are kept until the last one is read.
+ * 96 bytes for each sample: at 100 a second 35 MB for an hour of one thread.
+ *
+ * A line is a row if somebody met there; what was published there then says which threads use it how, and how much CPU
+ * time its accesses take. Transfers are weights here, which have no unit: what is said of them are shares.
+ */
+#include "import/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MATRIX = 64, LOCKED = 4, READS = 1, WRITES = 2, NO_LINE = UINT32_MAX };
+static const float most_weight = 1e9F;
+static const uint64_t most_ns = UINT64_C(1) << 50;
+
+struct published {
+    uint32_t process, thread, serial;
+    uint32_t node; /* of the log until the end; 0: lost */
+    uint64_t line, mask;
+    float weight;
+    uint16_t number;
+    uint8_t kind;
+    struct import_object object;
+};
+
+struct meeting {
+    uint32_t process, first_thread, first_serial, node;
+    uint64_t line, first_mask, second_mask, gap_ns;
+    float weight;
+    uint16_t number;
+    uint8_t first_kind, second_kind;
+};
+
+struct import_sharing {
+    struct published *published;
+    size_t published_count, published_capacity;
+    struct util_index published_by_key, lines_by_key;
+    struct meeting *meetings;
+    size_t meetings_count, meetings_capacity;
+    uint32_t latest; /* published of the record just before; NO_LINE: it was another */
+    const struct import_frame *latest_frame;
+    uint32_t *of_line; /* beside profile->shared_lines: a publication there */
+    size_t of_line_capacity;
+};
+
+static struct import_sharing *sharing_of(struct import_gather *gather)
+{
+    if (!gather->sharing)
+        gather->sharing = calloc(1, sizeof *gather->sharing);
+    if (!gather->sharing)
+        import_no_memory(gather);
+    return gather->sharing;
+}
+
+void import_sharing_free(struct import_sharing *sharing)
+{
+    if (!sharing)
+        return;
+    util_index_free(&sharing->published_by_key);
+    util_index_free(&sharing->lines_by_key);
+    free(sharing->published);
+    free(sharing->meetings);
+    free(sharing->of_line);
+    free(sharing);
+}
+
+/* ---- records ------------------------------------------------------------------------------------- */
+
+static bool corrupt(struct import_gather *gather)
+{
+    gather->corrupt++;
+    return true;
+}
+
+static bool weight_ok(float weight)
+{
+    return isfinite(weight) && weight >= 0 && weight <= most_weight;
+}
+
+static bool kind_ok(uint8_t kind)
+{
+    return kind & (READS | WRITES) && kind < 2 * LOCKED;
+}
+
+static bool equal_published(const void *items, uint32_t item, const void *key)
+{
+    const struct published *a = &((const struct published *)items)[item], *b = key;
+    return a->process == b->process && a->thread == b->thread && a->serial == b->serial;
+}
+
+static uint64_t hash_published(const struct published *key)
+{
+    return import_hash((uint64_t)key->process << 32 | key->thread, key->serial, 11);
+}
+
+static struct profile_shared_watch *watch_row(struct import_gather *gather, uint32_t process)
+{
+    struct profile *profile = gather->profile;
+    for (size_t i = profile->shared_watches_count; i-- > 0;)
+        if (profile->shared_watches[i].process == process)
+            return &profile->shared_watches[i];
+    struct profile_shared_watch *row = profile_add_shared_watches(profile);
+    if (!row) {
+        import_no_memory(gather);
+        return NULL;
+    }
+    *row = (struct profile_shared_watch){.process = process};
+    return row;
+}
+
+bool import_sharing_published(struct import_gather *gather, const struct import_frame *frame,
+                              const struct wire_published *record)
+{
+    struct import_sharing *sharing = sharing_of(gather);
+    uint32_t node = import_node_of(gather, record->node), item;
+    bool found;
+    if (!sharing)
+        return false;
+    sharing->latest = NO_LINE;
+    if (!weight_ok(record->weight) || !kind_ok(record->kind) || !record->mask ||
+        !import_knows_process(gather, frame->process))
+        return corrupt(gather);
+    gather->corrupt += node == IMPORT_UNKNOWN_NODE;
+    struct published made = {.process = frame->process,
+                             .thread = frame->thread,
+                             .serial = record->serial,
+                             .node = node == IMPORT_UNKNOWN_NODE ? 0 : node,
+                             .line = record->line & ~UINT64_C(63),
+                             .mask = record->mask,
+                             .weight = record->weight,
+                             .number = record->number,
+                             .kind = record->kind};
+    struct profile_shared_watch *row = watch_row(gather, frame->process);
+    if (!row ||
+        !UTIL_GROW_ZEROED(sharing->published, sharing->published_capacity,
+                          sharing->published_count) ||
+        !util_index_enter(&sharing->published_by_key, hash_published(&made), equal_published,
+                          sharing->published, &made, (uint32_t)sharing->published_count, &item,
+                          &found))
+        return import_no_memory(gather);
+    gather->threads[gather->current_thread].number = record->number;
+    row->samples++;
+    row->armed += record->watched != 0;
+    if (!found)
+        sharing->published[sharing->published_count++] = made;
+    sharing->latest = item;
+    sharing->latest_frame = frame;
+    return true;
+}
+
+bool import_sharing_awaits(const struct import_gather *gather, const struct import_frame *frame)
+{
+    const struct import_sharing *sharing = gather->sharing;
+    return sharing && sharing->latest != NO_LINE && sharing->latest_frame == frame;
+}
+
+void import_sharing_moves_on(struct import_gather *gather)
+{
+    if (gather->sharing)
+        gather->sharing->latest = NO_LINE;
+}
+
+/* The offset becomes the line's. */
+bool import_sharing_located(struct import_gather *gather, const struct wire_located *record)
+{
+    struct published *at = &gather->sharing->published[gather->sharing->latest];
+    bool made = record->kind == WIRE_OBJECT_HEAP || record->kind == WIRE_OBJECT_MAPPED;
+    import_sharing_moves_on(gather);
+    if (record->kind >= PROFILE_OBJECTS || record->size > most_ns)
+        return corrupt(gather);
+    at->object = (struct import_object){.kind = record->kind,
+                                        .module = record->module,
+                                        .process = made ? record->process : 0,
+                                        .whose = record->thread,
+                                        .node = made ? record->node : 0,
+                                        .offset = record->offset - __builtin_ctzll(at->mask),
+                                        .size = record->size};
+    return true;
+}
+
+bool import_sharing_meeting(struct import_gather *gather, const struct import_frame *frame,
+                            const struct wire_meeting *record)
+{
+    struct import_sharing *sharing = sharing_of(gather);
+    uint32_t node = import_node_of(gather, record->node);
+    if (!sharing)
+        return false;
+    if (!weight_ok(record->weight) || !kind_ok(record->first_kind) ||
+        !kind_ok(record->second_kind) || record->fate >= WIRE_FATES || record->gap_ns > most_ns ||
+        !import_knows_process(gather, frame->process))
+        return corrupt(gather);
+    struct profile_shared_watch *row = watch_row(gather, frame->process);
+    if (!row)
+        return false;
+    uint64_t *const fates[WIRE_FATES] = {
+        [WIRE_MET] = &row->met,           [WIRE_MET_READS] = &row->reads,
+        [WIRE_MET_LATE] = &row->late,     [WIRE_MET_WAIT] = &row->waited,
+        [WIRE_MET_REUSED] = &row->reused, [WIRE_MET_UNKNOWN] = &row->unknown};
+    ++*fates[record->fate];
+    if (record->fate != WIRE_MET)
+        return true;
+    gather->corrupt += node == IMPORT_UNKNOWN_NODE;
+    if (!UTIL_GROW_ZEROED(sharing->meetings, sharing->meetings_capacity, sharing->meetings_count))
+        return import_no_memory(gather);
+    sharing->meetings[sharing->meetings_count++] =
+        (struct meeting){.process = frame->process,
+                         .first_thread = record->first_thread,
+                         .first_serial = record->first_serial,
+                         .node = node == IMPORT_UNKNOWN_NODE ? 0 : node,
+                         .line = record->line & ~UINT64_C(63),
+                         .first_mask = record->first_mask,
+                         .second_mask = record->second_mask,
+                         .gap_ns = record->gap_ns,
+                         .weight = record->weight,
+                         .number = record->number,
+                         .first_kind = record->first_kind,
+                         .second_kind = record->second_kind};
+    return true;
+}
+
+/* ---- lines --------------------------------------------------------------------------------------- */
+
+static bool same_object(const struct import_object *a, const struct import_object *b)
+{
+    return a->kind == b->kind && a->module == b->module && a->process == b->process &&
+           a->whose == b->whose && a->node == b->node && a->offset == b->offset &&
+           a->size == b->size;
+}
+
+static bool equal_line(const void *items, uint32_t item, const void *key)
+{
+    const struct import_sharing *sharing = items;
+    const struct published *a = &sharing->published[sharing->of_line[item]], *b = key;
+    return a->process == b->process && a->line == b->line && same_object(&a->object, &b->object);
+}
+
+static uint64_t hash_line(const struct published *key)
+{
+    return import_hash(key->line, key->process,
+                       (uint64_t)key->object.node << 32 ^ (uint64_t)key->object.offset);
+}
+
+static uint32_t find_line(const struct import_sharing *sharing, const struct published *at)
+{
+    uint32_t item;
+    return util_index_find(&sharing->lines_by_key, hash_line(at), equal_line, sharing, at, &item)
+               ? item
+               : NO_LINE;
+}
+
+static uint32_t number_of_thread(const struct import_gather *gather, uint32_t process, uint32_t id)
+{
+    for (size_t i = 0; i < gather->profile->threads_count; i++)
+        if (gather->profile->threads[i].id == id && gather->profile->threads[i].process == process)
+            return gather->threads[i].number;
+    return 0;
+}
+
+/* 0: not known. */
+static uint32_t node_of_allocation(const struct import_gather *gather,
+                                   const struct import_object *object)
+{
+    const struct import_wanted *wanted =
+        object->node ? import_wanted_find(gather, object->process, object->whose, object->node)
+                     : NULL;
+    return wanted && wanted->node != IMPORT_UNKNOWN_NODE ? wanted->node : 0;
+}
+
+/* Where a variable is that will be named later; of memory in a file that the agent did not know. */
+static bool describe_data(struct import_gather *gather, const struct published *at,
+                          struct profile_shared_line *row, struct import_datum *datum)
+{
+    const struct import_object *object = &at->object;
+    const struct import_mapping *mapping = import_mapping_at(gather, at->process, at->line);
+    uint32_t module = import_module_of(gather, at->process, object->module);
+    if (object->kind == PROFILE_OBJECT_GLOBAL && module)
+        *datum = (struct import_datum){module, (uint64_t)object->offset};
+    else if (mapping)
+        *datum = (struct import_datum){mapping->id, at->line - mapping->bias};
+    else
+        return true;
+    row->object = PROFILE_OBJECT_GLOBAL;
+    row->offset = datum->vaddr;
+    return true;
+}
+
+/* What lies on the line. False: no memory. */
+static bool describe(struct import_gather *gather, const struct published *at,
+                     struct profile_shared_line *row, struct import_datum *datum)
+{
+    const struct import_object *object = &at->object;
+    bool own = object->kind == PROFILE_OBJECT_STACK || object->kind == PROFILE_OBJECT_THREAD;
+    if (object->kind == PROFILE_OBJECT_UNKNOWN || object->kind == PROFILE_OBJECT_GLOBAL)
+        return describe_data(gather, at, row, datum);
+    row->object = object->kind;
+    row->thread = own ? number_of_thread(gather, at->process, object->whose) : 0;
+    row->size = object->size;
+    row->offset = (uint64_t)object->offset;
+    row->context = node_of_allocation(gather, object);
+    return true;
+}
+
+/* The row of the line of that publication, and what goes with it. False: no memory. */
+static bool enter_line(struct import_gather *gather, uint32_t published, uint32_t *line)
+{
+    struct import_sharing *sharing = gather->sharing;
+    struct profile *profile = gather->profile;
+    const struct published *at = &sharing->published[published];
+    bool found;
+    uint32_t count = (uint32_t)profile->shared_lines_count;
+    if (!UTIL_GROW_ZEROED(sharing->of_line, sharing->of_line_capacity, count) ||
+        !UTIL_GROW_ZEROED(gather->shared_data, gather->shared_data_capacity, count) ||
+        !util_index_enter(&sharing->lines_by_key, hash_line(at), equal_line, sharing, at, count,
+                          line, &found))
+        return import_no_memory(gather);
+    if (found)
+        return true;
+    sharing->of_line[count] = published;
+    struct profile_shared_line *row = profile_add_shared_lines(profile);
+    struct profile_shared_seen *seen = profile_add_shared_seens(profile);
+    if (!row || !seen)
+        return import_no_memory(gather);
+    *row = (struct profile_shared_line){.offset = at->line, .address = at->line};
+    *seen = (struct profile_shared_seen){.line = count};
+    gather->shared_data[count] = (struct import_datum){0};
+    return describe(gather, at, row, &gather->shared_data[count]);
+}
+
+/* A read-modify-write instruction without a lock is a write, as the exact engine counts it. */
+static uint32_t kind_of(uint8_t kind)
+{
+    return kind & LOCKED ? READS | WRITES : kind & WRITES ? WRITES : READS;
+}
+
+static bool add_pair(struct import_gather *gather, uint32_t line, const struct published *first,
+                     const struct meeting *meeting)
+{
+    struct profile_shared_pair *pair = profile_add_shared_pairs(gather->profile);
+    if (!pair)
+        return import_no_memory(gather);
+    *pair =
+        (struct profile_shared_pair){.line = line,
+                                     .first = first->node,
+                                     .second = meeting->node,
+                                     .first_kind = kind_of(meeting->first_kind),
+                                     .second_kind = kind_of(meeting->second_kind),
+                                     .is_true = (meeting->first_mask & meeting->second_mask) != 0,
+                                     .first_mask = meeting->first_mask,
+                                     .second_mask = meeting->second_mask,
+                                     .transfers = (double)meeting->weight};
+    return true;
+}
+
+static bool add_user(struct import_gather *gather, uint32_t line, uint16_t number, uint8_t kind,
+                     uint64_t mask, uint64_t count)
+{
+    struct profile_shared_user *user = profile_add_shared_users(gather->profile);
+    if (!user)
+        return import_no_memory(gather);
+    *user = (struct profile_shared_user){.line = line,
+                                         .thread = number,
+                                         .read_mask = kind & READS ? mask : 0,
+                                         .write_mask = kind & WRITES ? mask : 0,
+                                         .reads = kind & WRITES ? 0 : count,
+                                         .writes = kind & WRITES ? count : 0};
+    return true;
+}
+
+static bool add_move(struct import_gather *gather, uint16_t from, uint16_t to, double weight)
+{
+    struct profile_shared_move *move = profile_add_shared_moves(gather->profile);
+    if (!move)
+        return import_no_memory(gather);
+    *move = (struct profile_shared_move){from < MATRIX ? from : MATRIX - 1,
+                                         to < MATRIX ? to : MATRIX - 1, weight};
+    return true;
+}
+
+/* Gaps by powers of two of nanoseconds. */
+static bool add_gap(struct import_gather *gather, uint32_t line, uint64_t gap_ns)
+{
+    struct profile_shared_gap *gap = profile_add_shared_gaps(gather->profile);
+    if (!gap)
+        return import_no_memory(gather);
+    *gap = (struct profile_shared_gap){
+        line, gap_ns ? UINT64_C(1) << (63 - __builtin_clzll(gap_ns)) : 0, 1};
+    return true;
+}
+
+static void add_amount(struct import_gather *gather, uint32_t line, const struct meeting *meeting)
+{
+    struct profile_shared_line *row = &gather->profile->shared_lines[line];
+    struct profile_shared_seen *seen = &gather->profile->shared_seens[line];
+    double weight = (double)meeting->weight;
+    if (meeting->first_mask & meeting->second_mask) {
+        row->true_transfers += weight;
+        seen->true_traps++;
+        seen->true_squares += weight * weight;
+    } else {
+        row->false_transfers += weight;
+        seen->false_traps++;
+        seen->false_squares += weight * weight;
+    }
+}
+
+static struct profile_shared_run *run_row(struct import_gather *gather, uint32_t process)
+{
+    struct profile *profile = gather->profile;
+    for (size_t i = profile->shared_runs_count; i-- > 0;)
+        if (profile->shared_runs[i].process == process)
+            return &profile->shared_runs[i];
+    struct profile_shared_run *row = profile_add_shared_runs(profile);
+    if (!row) {
+        import_no_memory(gather);
+        return NULL;
+    }
+    *row = (struct profile_shared_run){.process = process};
+    for (size_t i = 0; i < profile->threads_count; i++)
+        row->threads += profile->threads[i].process == process;
+    return row;
+}
+
+/* Whose access was lost stands at no place. */
+static bool add_meeting(struct import_gather *gather, const struct meeting *meeting)
+{
+    struct import_sharing *sharing = gather->sharing;
+    struct published key = {.process = meeting->process,
+                            .thread = meeting->first_thread,
+                            .serial = meeting->first_serial};
+    uint32_t first, line;
+    if (!util_index_find(&sharing->published_by_key, hash_published(&key), equal_published,
+                         sharing->published, &key, &first))
+        return corrupt(gather);
+    const struct published *published = &sharing->published[first];
+    struct profile_shared_run *run = run_row(gather, meeting->process);
+    if (!run || !enter_line(gather, first, &line))
+        return false;
+    if (meeting->first_mask & meeting->second_mask)
+        run->true_transfers += (double)meeting->weight;
+    else
+        run->false_transfers += (double)meeting->weight;
+    add_amount(gather, line, meeting);
+    return add_pair(gather, line, published, meeting) &&
+           add_user(gather, line, meeting->number, meeting->second_kind, meeting->second_mask, 0) &&
+           add_move(gather, published->number, meeting->number, (double)meeting->weight) &&
+           add_gap(gather, line, meeting->gap_ns);
+}
+
+static bool add_published(struct import_gather *gather, const struct published *published)
+{
+    uint32_t line = find_line(gather->sharing, published);
+    if (line == NO_LINE)
+        return true;
+    struct profile_shared_seen *seen = &gather->profile->shared_seens[line];
+    seen->samples++;
+    seen->cpu_ns += (double)published->weight * (double)gather->log->config.interval_ns;
+    return add_user(gather, line, published->number, published->kind, published->mask, 1);
+}
+
+/* Every process that was asked has a row, also without a meeting: nothing is shared there. */
+bool import_sharing_gathered(struct import_gather *gather)
+{
+    struct import_sharing *sharing = gather->sharing;
+    if (!sharing && !gather->log->config.sharing_ms)
+        return true;
+    for (size_t i = 0; i < gather->profile->processes_count; i++)
+        if (!watch_row(gather, gather->profile->processes[i].id) ||
+            !run_row(gather, gather->profile->processes[i].id))
+            return false;
+    for (size_t i = 0; sharing && i < sharing->meetings_count; i++)
+        if (!add_meeting(gather, &sharing->meetings[i]))
+            return false;
+    for (size_t i = 0; sharing && i < sharing->published_count; i++)
+        if (!add_published(gather, &sharing->published[i]))
+            return false;
+    return true;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+/* One more variable of the line, by where it begins there. False: no memory. */
+static bool add_part(struct util_text *parts, int64_t byte, const char *name)
+{
+    return util_text_print(parts, "%d %s\n", byte < 0 ? 0 : (int)byte, name);
+}
+
+/* The first variable on the line is what lies there; all of them are its parts. */
+static bool name_line(struct import_gather *gather, struct binary *binary, uint32_t line,
+                      uint64_t code)
+{
+    struct profile *profile = gather->profile;
+    struct profile_shared_line *row = &profile->shared_lines[line];
+    uint64_t vaddr = gather->shared_data[line].vaddr;
+    struct util_text parts = {0};
+    bool good = true;
+    for (uint64_t at = vaddr, next; binary && good && at < vaddr + 64; at = next) {
+        struct binary_object object;
+        next = at + 1;
+        if (binary_variable(binary, at, code, &object) != BASE_OK || !object.name)
+            continue;
+        if (object.start + object.bytes > next)
+            next = object.start + object.bytes;
+        if (!row->name) {
+            row->name = import_keep(profile, object.name, &good);
+            row->size = object.bytes & (most_ns - 1);
+            row->offset = vaddr - object.start;
+        }
+        good = good && add_part(&parts, (int64_t)(object.start - vaddr), object.name);
+    }
+    if (good && row->name && parts.count)
+        good = (row->parts = profile_keep(profile, parts.bytes)) != NULL;
+    util_text_free(&parts);
+    return good || import_no_memory(gather);
+}
+
+/* No variable is known there. */
+static bool name_file(struct import_gather *gather, uint32_t line)
+{
+    struct profile *profile = gather->profile;
+    struct profile_shared_line *row = &profile->shared_lines[line];
+    bool good = true;
+    row->object = PROFILE_OBJECT_DATA;
+    row->name =
+        import_keep(profile, profile->modules[gather->shared_data[line].module].path, &good);
+    return good || import_no_memory(gather);
+}
+
+bool import_sharing_names(struct import_gather *gather, const struct binary_options *symbols)
+{
+    struct import_sharing *sharing = gather->sharing;
+    struct profile *profile = gather->profile;
+    struct import_types *types = sharing ? import_types_begin(gather, symbols) : NULL;
+    if (!sharing)
+        return true;
+    bool good = types || import_no_memory(gather);
+    for (uint32_t i = 0; good && i < profile->shared_lines_count; i++) {
+        uint32_t module = gather->shared_data[i].module;
+        if (profile->shared_lines[i].object != PROFILE_OBJECT_GLOBAL)
+            continue;
+        const struct import_node *node =
+            &gather->nodes[sharing->published[sharing->of_line[i]].node];
+        uint64_t code = node->module == module ? import_look_up(node) : 0;
+        good = name_line(gather, import_types_file(types, module), i, code) &&
+               (profile->shared_lines[i].name || name_file(gather, i));
+    }
+    import_types_end(types);
+    return good;
+}

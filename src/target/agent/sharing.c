@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cache lines that threads share. At a tick a thread takes one of the accesses ahead, loads and stores alike, and publishes it on
+ * a board in the process. Then it takes a fresh entry of another thread and watches random words of that line with the debug
+ * registers that are free: if it touches one of them before its next tick, two threads have touched the line shortly after one another, and
+ * both places are known, and which bytes they used. A thread sets no registers but its own.
+ *
+ * An access that is certain to come is published as it was foreseen, without the trap that would confirm it (see ahead.c); else it is
+ * confirmed first.
+ *
+ * What took turns is not shared: touches are not connected if they lie farther apart than config.sharing_ms, if threads have left a
+ * barrier in between, or if the second thread has waited in the kernel since it began to watch. Nor is memory that was freed in between.
+ *
+ * A watch ends with the next tick, because the registers are needed then. It stands for 1 / (probability that
+ * one of the words touched was watched) x (entries to choose from); see docs/sharing.md.
+ */
+#include "agent/agent.h"
+
+#include <asm/unistd.h>
+#include <string.h>
+#include <time.h>
+
+static struct board board;
+static _Atomic uint32_t threads, numbers;
+static _Atomic uint64_t last_barrier_ns;
+
+static uint64_t fresh_ns(void)
+{
+    return agent.region->config.sharing_ms * UINT64_C(1000000);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------- */
+
+void sharing_begin(struct agent_thread *self)
+{
+    memset(&self->sharing, 0, sizeof self->sharing);
+    self->sharing.number = (uint16_t)atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+}
+
+void sharing_end(void)
+{
+    atomic_fetch_sub_explicit(&threads, 1, memory_order_relaxed);
+}
+
+void sharing_after_fork(struct agent_thread *self)
+{
+    board_clear(&board);
+    atomic_store(&threads, 0);
+    atomic_store(&numbers, 0);
+    sharing_begin(self);
+}
+
+bool sharing_asked(void)
+{
+    return agent.region->config.sharing_ms &&
+           atomic_load_explicit(&threads, memory_order_relaxed) > 1;
+}
+
+void sharing_barrier(void)
+{
+    if (agent.region && agent.region->config.sharing_ms)
+        atomic_store_explicit(&last_barrier_ns, os_now_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+}
+
+/* How often the thread has waited in the kernel: voluntary context switches. */
+static uint64_t count_waits(void)
+{
+    enum { RUSAGE_OF_THREAD = 1, WAITS = 16, WORDS = 18 };
+    uint64_t usage[WORDS] = {0}; /* struct rusage */
+    os_syscall(__NR_getrusage, RUSAGE_OF_THREAD, usage);
+    return usage[WAITS];
+}
+
+/* ---- watching ------------------------------------------------------------------------------------ */
+
+void sharing_release(struct agent_thread *self)
+{
+    for (unsigned i = 0; i < BASE_COUNT(self->sharing.watches); i++)
+        os_watch_disarm(&self->sharing.watches[i].os);
+}
+
+void sharing_forget(struct agent_thread *self)
+{
+    for (unsigned i = 0; i < BASE_COUNT(self->sharing.watches); i++)
+        self->sharing.watches[i].os.page = NULL;
+}
+
+/* As many random words of the line as there are registers free. */
+static unsigned watch_line(struct agent_thread *self, uint64_t line)
+{
+    struct agent_sharing *sharing = &self->sharing;
+    unsigned most = agent.region->config.registers, armed = 0;
+    most = most < BASE_COUNT(sharing->watches) ? most : BASE_COUNT(sharing->watches);
+    uint8_t words = board_words(&self->random, most);
+    /* From a word at random on: when registers run short all words are missed alike. */
+    unsigned first = (unsigned)base_random_below(&self->random, BOARD_WORDS);
+    for (unsigned i = 0; i < BOARD_WORDS; i++) {
+        unsigned word = (first + i) % BOARD_WORDS;
+        uint64_t address = line + word * BOARD_WORD_BYTES;
+        if (!(words >> word & 1))
+            continue;
+        if (sample_refuses(self, address) || sample_refuses(self, address + 7) ||
+            !sample_arm(self, &sharing->watches[armed], OS_WATCH_WORD, address))
+            break;
+        armed++;
+    }
+    return armed;
+}
+
+/* Returns how many words are watched. */
+static unsigned look_for_another(struct agent_thread *self, uint64_t now, float weight)
+{
+    struct agent_sharing *sharing = &self->sharing;
+    uint64_t since = now > fresh_ns() ? now - fresh_ns() : 0;
+    uint64_t barrier = atomic_load_explicit(&last_barrier_ns, memory_order_relaxed);
+    unsigned among = board_choose(&board, self->slot->thread, since > barrier ? since : barrier + 1,
+                                  &self->random, &sharing->first);
+    if (!among)
+        return 0;
+    sharing->weight = weight * (float)among;
+    sharing->waits = count_waits();
+    sharing->watched = watch_line(self, sharing->first.line);
+    return sharing->watched;
+}
+
+/* ---- publishing ---------------------------------------------------------------------------------- */
+
+/* A lock prefix, or the exchange that needs none. */
+static bool is_locked(const struct base_memory *memory, const struct isa_insn *insn)
+{
+    static const uint8_t prefixes[] = {0xf2, 0xf3, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0x66, 0x67};
+    uint8_t code[ISA_MAX_LENGTH];
+    unsigned at = 0;
+    if (!insn->length || !base_read(memory, insn->address, code, insn->length))
+        return false;
+    while (at < insn->length && memchr(prefixes, code[at], sizeof prefixes))
+        at++;
+    if (at < insn->length && code[at] == 0xf0)
+        return true;
+    at += at < insn->length && (code[at] & 0xf0) == 0x40;
+    return at < insn->length && (code[at] & 0xfe) == 0x86;
+}
+
+/* An instruction that loads and stores has both at once for other threads. */
+static uint8_t kind_of(const struct base_memory *memory, const struct isa_insn *insn,
+                       unsigned access)
+{
+    uint8_t kind = insn->accesses[access].direction;
+    for (unsigned i = 0; i < insn->access_count; i++)
+        if (i != access && insn->accesses[i].base == insn->accesses[access].base &&
+            insn->accesses[i].index == insn->accesses[access].index &&
+            insn->accesses[i].displacement == insn->accesses[access].displacement)
+            kind |=
+                insn->accesses[i].direction; /* cmpxchg: its store, whether or not it succeeds */
+    bool both = kind == (BOARD_READS | BOARD_WRITES);
+    return both && is_locked(memory, insn) ? kind | BOARD_LOCKED : kind;
+}
+
+/* An access to two lines stands for one of them, each as likely. */
+static uint64_t choose_line(struct agent_thread *self, const struct forecast_outcome *hit,
+                            float *weight)
+{
+    uint64_t line = hit->address & -(uint64_t)BOARD_LINE_BYTES;
+    uint64_t last = (hit->address + hit->bytes - 1) & -(uint64_t)BOARD_LINE_BYTES;
+    if (last == line)
+        return line;
+    *weight *= 2;
+    return base_random_below(&self->random, 2) ? last : line;
+}
+
+/* The access of the attempt, in the context `node`: ends the attempt. */
+static void publish(struct agent_thread *self, uint32_t node)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    const struct forecast_outcome *hit = &attempt->hit;
+    float weight = attempt->weight;
+    uint64_t now = os_now_ns(CLOCK_MONOTONIC), line = choose_line(self, hit, &weight);
+    struct board_access access = {.line = line,
+                                  .mask = board_mask(line, hit->address, hit->bytes),
+                                  .at = now,
+                                  .thread = self->slot->thread,
+                                  .serial = self->sharing.serial + 1,
+                                  .generation = agent_generation_watch(hit->address),
+                                  .weight = weight,
+                                  .kind = kind_of(&self->memory.base, &hit->insn, hit->access)};
+    struct wire_published record = {.record = {.type = WIRE_PUBLISHED, .bytes = sizeof record},
+                                    .serial = access.serial,
+                                    .node = node,
+                                    .line = line,
+                                    .mask = access.mask,
+                                    .weight = weight,
+                                    .generation = access.generation,
+                                    .number = self->sharing.number,
+                                    .kind = access.kind};
+    if (!wire_reserve(&self->writer, sizeof record + sizeof(struct wire_located))) {
+        sample_finish(self, WIRE_DROP_LOG_FULL);
+        return;
+    }
+    self->sharing.serial++;
+    os_watch_disarm(&self->scout.os);
+    record.watched = (uint8_t)look_for_another(self, now, attempt->period);
+    board_publish(&board, &access);
+    wire_write(&self->writer, &record.record);
+    objects_log_at(self, hit->address);
+    attempt->scout = AGENT_SCOUT_IDLE;
+    self->counters->stored++;
+}
+
+/* Its context, if it is certain to come; 0: it has to be confirmed. */
+static uint32_t foresee(struct agent_thread *self)
+{
+    const struct forecast_outcome *hit = &self->attempt.hit;
+    struct base_registers then;
+    struct base_memory memory;
+    enum wire_drop drop;
+    if (!hit->fixed || sample_refuses(self, hit->address) ||
+        !forecast_then(&self->forecast, &then, &memory))
+        return 0;
+    return context_enter_ahead(self, &then, &memory, hit, &drop);
+}
+
+void sharing_choose(struct agent_thread *self, struct forecast_goal goal, uint32_t count)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    goal.skip = (uint32_t)base_random_below(&self->random, count);
+    if (forecast_run(&self->forecast, &goal, &attempt->hit) != FORECAST_HIT) {
+        sample_finish(self, WIRE_DROP_BLOCKED);
+        return;
+    }
+    attempt->density = (float)attempt->matching / (float)attempt->instructions;
+    attempt->period = attempt->weight;
+    attempt->weight = sample_weigh(attempt->weight, attempt->density);
+    uint32_t node = foresee(self);
+    if (node)
+        publish(self, node);
+    else
+        sample_watch(self);
+}
+
+void sharing_confirmed(struct agent_thread *self, uint32_t node)
+{
+    publish(self, node);
+}
+
+/* ---- meeting ------------------------------------------------------------------------------------- */
+
+/*
+ * The bytes of the line that were touched. What is not known exactly was in the word that trapped; that is enough if all of it, or
+ * nothing, was the other thread's. 0: not known.
+ */
+static uint64_t touched_bytes(const struct board_access *first, const struct os_watch *watch,
+                              const struct isa_blame *blame, enum isa_blame_result result)
+{
+    uint64_t word = board_mask(first->line, watch->address, BOARD_WORD_BYTES);
+    bool decided = !(first->mask & word) || (first->mask & word) == word;
+    switch (result) {
+    case ISA_BLAME_EXACT: return board_mask(first->line, blame->start, blame->bytes);
+    case ISA_BLAME_RETURN: return word;
+    case ISA_BLAME_LIKELY: return decided ? word : 0;
+    default: return 0;
+    }
+}
+
+static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t gap_ns, uint64_t mask,
+                              uint8_t kind)
+{
+    const struct board_access *first = &sharing->first;
+    if (gap_ns > fresh_ns())
+        return WIRE_MET_LATE;
+    if (atomic_load_explicit(&last_barrier_ns, memory_order_relaxed) >= first->at ||
+        count_waits() != sharing->waits)
+        return WIRE_MET_WAIT;
+    if (agent_generation(first->line + (uint64_t)__builtin_ctzll(first->mask)) != first->generation)
+        return WIRE_MET_REUSED;
+    if (!mask)
+        return WIRE_MET_UNKNOWN;
+    return board_relate(first->kind, first->mask, kind, mask) == BOARD_NOTHING ? WIRE_MET_READS
+                                                                               : WIRE_MET;
+}
+
+static void log_meeting(struct agent_thread *self, const struct board_access *second, uint32_t node,
+                        enum wire_fate fate)
+{
+    const struct agent_sharing *sharing = &self->sharing;
+    const struct board_access *first = &sharing->first;
+    double chance = board_chance(second->mask, sharing->watched);
+    struct wire_meeting record = {.record = {.type = WIRE_MEETING, .bytes = sizeof record},
+                                  .first_thread = first->thread,
+                                  .first_serial = first->serial,
+                                  .line = first->line,
+                                  .first_mask = first->mask,
+                                  .second_mask = second->mask,
+                                  .gap_ns = second->at - first->at,
+                                  .node = node,
+                                  .weight = first->weight * sharing->weight /
+                                            (float)(chance > 0 ? chance : 1),
+                                  .number = sharing->number,
+                                  .first_kind = first->kind,
+                                  .second_kind = second->kind,
+                                  .fate = (uint8_t)fate};
+    wire_write(&self->writer, &record.record);
+}
+
+static void meet(struct agent_thread *self, const struct os_watch *watch,
+                 const struct base_registers *registers)
+{
+    struct agent_sharing *sharing = &self->sharing;
+    struct isa_blame blame;
+    enum isa_blame_result result =
+        sample_find_culprit(self, watch, watch->address, registers, &blame);
+    if (sample_touched_by_agent(registers, &blame, result))
+        return;
+    bool known = result == ISA_BLAME_EXACT || result == ISA_BLAME_LIKELY;
+    struct board_access second = {
+        .at = os_now_ns(CLOCK_MONOTONIC),
+        .mask = touched_bytes(&sharing->first, watch, &blame, result),
+        .kind = known ? kind_of(&self->memory.base, &blame.insn, blame.access) : BOARD_READS};
+    enum wire_drop drop;
+    enum wire_fate fate = fate_of(sharing, second.at - sharing->first.at, second.mask, second.kind);
+    uint32_t node =
+        fate == WIRE_MET ? context_enter_touch(self, registers, &blame, result, &drop) : 0;
+    if (result == ISA_BLAME_EXACT)
+        memory_note_boundary(&self->memory, blame.address);
+    log_meeting(self, &second, node, fate);
+}
+
+bool sharing_trap(struct agent_thread *self, uint32_t generation,
+                  const struct base_registers *registers, bool late)
+{
+    struct agent_sharing *sharing = &self->sharing;
+    for (unsigned i = 0; i < BASE_COUNT(sharing->watches); i++) {
+        struct agent_watch *watch = &sharing->watches[i];
+        if (!watch->os.page || watch->generation != generation)
+            continue;
+        if (!late)
+            meet(self, &watch->os, registers);
+        sharing_release(self);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "board/board.h"
+
+void board_clear(struct board *board)
+{
+    for (unsigned i = 0; i < BOARD_ENTRIES; i++)
+        atomic_store_explicit(&board->entries[i].number, 0, memory_order_relaxed);
+    atomic_store_explicit(&board->next, 0, memory_order_relaxed);
+}
+
+bool board_publish(struct board *board, const struct board_access *access)
+{
+    uint64_t number = atomic_fetch_add_explicit(&board->next, 1, memory_order_relaxed) + 1;
+    struct board_entry *entry = &board->entries[number % BOARD_ENTRIES];
+    uint64_t former = atomic_load_explicit(&entry->number, memory_order_relaxed);
+    if (former & BOARD_BUSY || former > number ||
+        !atomic_compare_exchange_strong_explicit(&entry->number, &former, number | BOARD_BUSY,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return false;
+    atomic_thread_fence(memory_order_release);
+    entry->access = *access;
+    atomic_store_explicit(&entry->number, number, memory_order_release);
+    return true;
+}
+
+/* False: it is being written, or has been since. */
+static bool copy(const struct board_entry *entry, uint64_t number, struct board_access *access)
+{
+    if (atomic_load_explicit(&entry->number, memory_order_acquire) != number)
+        return false;
+    *access = entry->access;
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number;
+}
+
+/* Backwards from the latest: the n-th that fits takes the place of the one held with probability 1 / n. Publications become visible in
+   about the order of their numbers, not quite: one that is too old does not end the search, a few in a row do. */
+unsigned board_choose(const struct board *board, uint32_t thread, uint64_t since,
+                      struct base_random *random, struct board_access *chosen)
+{
+    enum { OLD_MAX = 4 };
+    uint64_t latest = atomic_load_explicit(&board->next, memory_order_acquire);
+    unsigned count = 0, old = 0;
+    for (uint64_t i = 0; i < BOARD_ENTRIES && i < latest && old < OLD_MAX; i++) {
+        struct board_access access;
+        uint64_t number = latest - i;
+        if (!copy(&board->entries[number % BOARD_ENTRIES], number, &access))
+            continue;
+        if (access.at < since)
+            old++;
+        else if (access.thread != thread && base_random_below(random, ++count) == 0)
+            *chosen = access;
+    }
+    return count;
+}
+
+uint8_t board_words(struct base_random *random, unsigned count)
+{
+    uint8_t words = 0;
+    for (unsigned left = BOARD_WORDS; left > 0; left--)
+        if (base_random_below(random, left) < count) {
+            words |= (uint8_t)(1u << (left - 1));
+            count--;
+        }
+    return words;
+}
+
+uint64_t board_mask(uint64_t line, uint64_t address, uint64_t bytes)
+{
+    uint64_t low = address > line ? address - line : 0;
+    uint64_t high = address + bytes > line ? address + bytes - line : 0;
+    high = high > BOARD_LINE_BYTES ? BOARD_LINE_BYTES : high;
+    if (low >= high)
+        return 0;
+    uint64_t count = high - low;
+    return (count == BOARD_LINE_BYTES ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << low;
+}
+
+/* One less the probability that all that are watched are among the words that the mask leaves out. */
+double board_chance(uint64_t mask, unsigned watched)
+{
+    unsigned others = 0;
+    double missed = 1;
+    for (unsigned word = 0; word < BOARD_WORDS; word++)
+        others += !(mask >> (word * BOARD_WORD_BYTES) & 0xff);
+    for (unsigned i = 0; i < watched && i < BOARD_WORDS; i++)
+        missed *= others > i ? (double)(others - i) / (double)(BOARD_WORDS - i) : 0;
+    return 1 - missed;
+}
+
+enum board_relation board_relate(uint8_t first_kind, uint64_t first_mask, uint8_t second_kind,
+                                 uint64_t second_mask)
+{
+    if (!((first_kind | second_kind) & BOARD_WRITES))
+        return BOARD_NOTHING;
+    return first_mask & second_mask ? BOARD_TRUE : BOARD_FALSE;
+}

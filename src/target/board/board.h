@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/*
+ * board: where the threads of a process publish accesses of theirs, so that others can look whether they touch the same cache lines;
+ * which entry and which words of its line a thread watches, how probable that was, and what two touches of a line are to each
+ * other. Debug registers, the clock and randomness are the caller's.
+ *
+ * A ring of the latest publications, without locks: a writer takes a number and with it a place, a reader takes a copy and looks
+ * whether the place still has that number. A writer that was interrupted for so long that its place is wanted again, and one
+ * that finds such a place, publish nothing.
+ *
+ * Source: Feather (Chabbi, Wen, Liu, PPoPP 2018) and ComDetective (Sasongko et al., ICS 2019). Rejected: arming the other threads'
+ * registers, as in witch §6.3, which interrupts every one of them twice for each sample.
+ *
+ * Freestanding and async-signal-safe. Any number of threads may use one board at a time; zeroed memory is an empty one. Times are
+ * in nanoseconds of one clock.
+ */
+#ifndef HEADROOM_BOARD_H
+#define HEADROOM_BOARD_H
+
+#include "base/base.h"
+#include <stdatomic.h>
+
+enum {
+    BOARD_ENTRIES = 128, /* 20 ms of 64 threads at 100 samples a second */
+    BOARD_LINE_BYTES = 64,
+    BOARD_WORD_BYTES = 8,
+    BOARD_WORDS = BOARD_LINE_BYTES / BOARD_WORD_BYTES
+};
+
+/* How an instruction uses a line; bits. */
+enum board_kind { BOARD_READS = 1, BOARD_WRITES = 2, BOARD_LOCKED = 4 };
+
+struct board_access {
+    uint64_t line;       /* its first address */
+    uint64_t mask;       /* bytes of it, bit 0 the first */
+    uint64_t at;         /* when */
+    uint32_t thread;     /* who: any number but 0 */
+    uint32_t serial;     /* of that thread */
+    uint32_t generation; /* of the memory there: it is freed and allocated again */
+    float weight;
+    uint8_t kind; /* enum board_kind */
+};
+
+struct board {
+    _Atomic uint64_t next;
+    _Alignas(BOARD_LINE_BYTES) struct board_entry {
+        _Atomic uint64_t number; /* from 1 on; 0: none yet; BOARD_BUSY: being written */
+        struct board_access access;
+    } entries[BOARD_ENTRIES];
+};
+#define BOARD_BUSY (UINT64_C(1) << 63)
+
+/* While nobody else uses it: in the child of fork. */
+void board_clear(struct board *board);
+
+/* False: nothing was published; see above. */
+bool board_publish(struct board *board, const struct board_access *access);
+
+/*
+ * One of the entries that threads other than `thread` have published at `since` or later, each as likely. Returns among how many;
+ * 0: there is none, *chosen is untouched.
+ */
+unsigned board_choose(const struct board *board, uint32_t thread, uint64_t since,
+                      struct base_random *random, struct board_access *chosen);
+
+/* Bits of `count` different words of a line, at most BOARD_WORDS; each set as likely. */
+uint8_t board_words(struct base_random *random, unsigned count);
+
+/* Bytes of [address, + bytes) that are on the line; bytes > 0. */
+uint64_t board_mask(uint64_t line, uint64_t address, uint64_t bytes);
+
+/* Probability that at least one word of the mask is among `watched` words of the line that were drawn at random. */
+double board_chance(uint64_t mask, unsigned watched);
+
+enum board_relation {
+    BOARD_NOTHING, /* both read */
+    BOARD_FALSE,   /* no byte in common */
+    BOARD_TRUE
+};
+enum board_relation board_relate(uint8_t first_kind, uint64_t first_mask, uint8_t second_kind,
+                                 uint64_t second_mask);
+
+#endif
