@@ -381,7 +381,7 @@ static void waiting(const char *directory)
                                                         .cause = "lock",
                                                         .line = 6,
                                                         .count = 1234,
-                                                        .lost_ns = 3e8,
+                                                        .lost_ns = 3.21e8,
                                                         .working_ns = 1e9};
     *profile_add_waits(profile) = (struct profile_wait){.function = text(0),
                                                         .caller = text(1),

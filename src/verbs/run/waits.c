@@ -85,7 +85,7 @@ void run_waits_json(struct json *json, const struct profile *profile)
         json_text(json, "holder", wait->holder);
         json_text(json, "cause", wait->cause);
         json_count(json, "count", wait->count);
-        json_decimal(json, "lost_ns", wait->lost_ns, 0);
+        json_decimal(json, "lost_ns", wait->lost_ns, 9);
         json_decimal(json, "share", share_of(wait), 6);
         json_advice(json, &advice);
         json_close(json, '}');
