@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-enum { MATRIX_SHOWN = 8, MATRIX_COLUMNS = 8 };
+enum { MATRIX_SHOWN = 8, MATRIX_COLUMNS = 8, MET_FOR_SHARES = 8 };
+static const double least_judged = 0.1; /* of the accesses */
 
 static void print_totals(struct printer *printer, const struct sharing_report *report)
 {
@@ -31,12 +32,17 @@ static void print_watched(struct printer *printer, const struct sharing_report *
     const struct profile_shared_watch *watched = &report->watched;
     print_percent(report->transfers > 0 ? report->totals.false_transfers / report->transfers : 0,
                   false_share);
-    snprintf(line, sizeof line,
-             "%s accesses of %s threads were sampled. %s times a thread used a line that another "
-             "one had used just before, one of the two writing it",
+    snprintf(line, sizeof line, "%s accesses of %s threads were sampled. ",
              print_grouped(watched->samples, samples),
-             print_grouped(report->totals.threads, threads), print_grouped(watched->met, met));
-    if (watched->met)
+             print_grouped(report->totals.threads, threads));
+    if (watched->met > 1)
+        print_add(line, sizeof line, "%s times a", print_grouped(watched->met, met));
+    else
+        print_add(line, sizeof line, "%s", watched->met ? "Once a" : "No");
+    print_add(
+        line, sizeof line,
+        " thread used a line that another one had used just before, one of the two writing it");
+    if (watched->met >= MET_FOR_SHARES)
         print_add(line, sizeof line, "; %s of that, by weight, was false sharing", false_share);
     print_add(line, sizeof line, ". Between cores a line takes some hundred cycles to move.");
     fprintf(printer->out, "\n  ");
@@ -49,6 +55,29 @@ static void print_legend(struct printer *printer)
     print_wrap(printer, DIM, 2, 2,
                "Pictures show the 64 bytes of a line: r read, W written, X both. T0 is the main "
                "thread.");
+}
+
+/*
+ * Nothing found says as much as there are samples: a touch of a line with the share p of all accesses is published and met by
+ * another thread in about one tick of 2/p, so that 3 such ticks are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md).
+ */
+static void print_none(struct printer *printer, const struct sharing_report *report)
+{
+    char line[TEXT_BYTES], share[32];
+    double least = report->watched.samples ? 6 / (double)report->watched.samples : 1;
+    snprintf(line, sizeof line, "No line %s between threads often enough to matter.",
+             report->live ? "was seen to move" : "moves");
+    print_percent(least, share);
+    if (report->live && least > least_judged)
+        snprintf(line, sizeof line,
+                 "Too few samples to say that no line moves between threads: record a longer run, "
+                 "or all accesses (--exact).");
+    else if (report->live)
+        print_add(line, sizeof line,
+                  " With so many samples a line with %s of the accesses is seen in 95 of 100 runs.",
+                  share);
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
 }
 
 /* Lines too light to matter. */
@@ -128,15 +157,16 @@ static bool print_findings(struct printer *printer, void *state)
     fprintf(printer->out, "\n%sShared cache lines%s\n", print_on(printer, STRONG),
             print_off(printer));
     if (report->totals.threads < 2) {
-        fprintf(printer->out, "\n  The program had one thread: nothing is shared.\n");
+        fprintf(printer->out, "\n  %s\n",
+                report->live ? "Only one thread was seen at work; --exact sees all of them."
+                             : "The program had one thread: nothing is shared.");
         return true;
     }
     (report->live ? print_watched : print_totals)(printer, report);
     if (report->findings)
         print_legend(printer);
     else
-        fprintf(printer->out, "\n  No line %s between threads often enough to matter.\n",
-                report->live ? "was seen to move" : "moves");
+        print_none(printer, report);
     if (!print_lines(printer, report))
         return false;
     print_rest(printer, report);
