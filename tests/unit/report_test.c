@@ -1501,6 +1501,12 @@ static void advice_follows_the_evidence(void **state)
         advises(profile, &options, cases[i].id, cases[i].says);
         profile_free(profile);
     }
+    struct profile *inlined = advice_profile(PROFILE_DEAD, "helper", 4, "helper", 4);
+    for (uint32_t i = 0; i < inlined->frames_count; i++)
+        if (inlined->frames[i].line == 4)
+            inlined->frames[i].flags |= PROFILE_FRAME_INLINED;
+    lacks(inlined, &options, "start of a function");
+    profile_free(inlined);
     struct profile *lineless = advice_profile(PROFILE_DEAD, "f", 0, "f", 0);
     lacks(lineless, &options, "overwrites its own result");
     profile_free(lineless);

@@ -321,8 +321,8 @@ static bool is_any(const struct advice_side *side, const char *const *names)
 /* The line where a function begins: its prologue saves registers there. */
 static bool opens_function(const struct advice_side *side)
 {
-    if (!side->source || !side->called)
-        return false;
+    if (!side->source || !side->called || (side->leaf && side->leaf->flags & PROFILE_FRAME_INLINED))
+        return false; /* what is inlined saves none */
     if (strcmp(side->source, "{") == 0)
         return true;
     size_t bytes = strlen(side->source);
