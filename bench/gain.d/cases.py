@@ -7,7 +7,7 @@ command runs for one to four seconds of CPU time where that can be had: {p} is t
 """
 import dataclasses
 
-HELD_OUT = "held out"  # not looked at while the estimator was worked on
+HELD_OUT = "held out"  # not looked at while the first estimator was worked on; seen since
 KNOWN = "known"
 
 

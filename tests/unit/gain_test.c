@@ -138,6 +138,8 @@ static void gains_are_time_times_waste(void **state)
     tick(profile, fixture->line20, HEAVY);
     pair(profile, PROFILE_DEAD, fixture->memset, fixture->line11, 500, 0);
     pair(profile, PROFILE_LOAD, fixture->line10, fixture->line20, 100, 400);
+    *profile_add_traits(profile) = (struct profile_trait){
+        PROFILE_LOAD, fixture->line10, fixture->line20, PROFILE_REACH_ITERATION, 0};
     total(profile, PROFILE_DEAD);
     total(profile, PROFILE_LOAD);
     make(fixture, &made);
@@ -150,7 +152,7 @@ static void gains_are_time_times_waste(void **state)
     assert_true(dead->direct_low > 0.47 && dead->direct_low < 0.5);
     assert_true(dead->direct_high > 0.5 && dead->direct_high < 0.53);
     assert_int_equal(line_of(fixture, &made.list, 1), 20);
-    /* two lines of a function load the same: the load could go */
+    /* twice in one iteration: the load could go */
     assert_float_equal((float)load->direct, 0.25 * 0.2 * GAIN_ACCESS, 0.002);
     assert_float_equal((float)load->ceiling, 1, 1e-9); /* no loop: all of work */
     assert_true(load->low == 0 && load->direct < load->direct_high);
@@ -481,6 +483,8 @@ static void parts_of_a_line_go_by_what_they_are(void **state)
     tick(profile, fixture->line20, HEAVY);
     pair(profile, PROFILE_LOAD, fixture->line10, fixture->line10, 900, 0);
     pair(profile, PROFILE_LOAD, fixture->line20, fixture->line10, 100, 0);
+    *profile_add_traits(profile) = (struct profile_trait){
+        PROFILE_LOAD, fixture->line20, fixture->line10, PROFILE_REACH_ITERATION, 0};
     total(profile, PROFILE_LOAD);
     make(fixture, &made);
     assert_int_equal(made.list.strong, 1);
@@ -600,6 +604,8 @@ static void weak_ones_come_last(void **state)
     pair(profile, PROFILE_LOAD, fixture->line20, fixture->line20, 500, 0); /* no tick met it */
     pair(profile, PROFILE_LOAD, fixture->line11, fixture->line10, 2, 400); /* seen twice */
     pair(profile, PROFILE_LOAD, fixture->line10, fixture->line11, 50, 50);
+    *profile_add_traits(profile) = (struct profile_trait){
+        PROFILE_LOAD, fixture->line10, fixture->line11, PROFILE_REACH_ITERATION, 0};
     total(profile, PROFILE_LOAD);
     make(fixture, &made);
     assert_int_equal(made.list.count, 3);

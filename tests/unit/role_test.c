@@ -273,6 +273,23 @@ FUNCTION(chained, "1:" MARK(chained_hash) "cmp %esi, 16(%rbx)\n jne 2f\n"
 DECLARE(chained_hash);
 DECLARE(chained_link);
 
+/* the next entry passes through a register that calls use, too */
+FUNCTION(calling, "jmp 2f\n1:" MARK(called_link) "mov (%r15), %rax\n mov %r15, %rbp\n"
+                                                 "test %rax, %rax\n je 3f\n mov %rax, %r15\n"
+                                                 "2:" MARK(called_hash) "cmp %r14d, 24(%r15)\n"
+                                                                        "jne 1b\n mov 16(%r15), "
+                                                                        "%rax\n lea 12(%rax), "
+                                                                        "%rdi\n call calling\n"
+                                                                        "test %eax, %eax\n jne "
+                                                                        "1b\n3: ret\n");
+DECLARE(called_link);
+DECLARE(called_hash);
+
+/* what the call returns is where it goes on: that may be anywhere */
+FUNCTION(generating, "1:" MARK(generated) "cmp %r14d, 24(%r15)\n je 3f\n mov %r15, %rdi\n"
+                                          "call calling\n mov %rax, %r15\n jmp 1b\n3: ret\n");
+DECLARE(generated);
+
 /* elements by a counter, keys behind their pointers */
 FUNCTION(listed, "1:" MARK(listed_item) "mov (%rdi,%rax,8), %rdx\n" MARK(
                      listed_key) "cmp %esi, (%rdx)\n je 2f\n"
@@ -330,6 +347,10 @@ static void repeated_loads_are_known(void **state)
     function = look(chained, chained_end, &flow);
     assert_int_equal(role_reach(function, AT(chained_hash), AT(chained_hash)), ROLE_SEARCH);
     assert_int_equal(role_reach(function, AT(chained_link), AT(chained_link)), ROLE_SEARCH);
+    done(function, flow);
+    function = look(calling, calling_end, &flow);
+    assert_int_equal(role_reach(function, AT(called_link), AT(called_link)), ROLE_SEARCH);
+    assert_int_equal(role_reach(function, AT(called_hash), AT(called_hash)), ROLE_SEARCH);
     done(function, flow);
     function = look(listed, listed_end, &flow);
     assert_int_equal(role_reach(function, AT(listed_item), AT(listed_item)), ROLE_SEARCH);
@@ -430,6 +451,9 @@ static void not_all_that_ends_by_data_searches(void **state)
     function = look(looking_up, looking_up_end, &flow);
     assert_int_equal(role_reach(function, AT(name), AT(name)), ROLE_CALL);
     assert_int_equal(role_reach(function, AT(value), AT(value)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(generating, generating_end, &flow);
+    assert_int_equal(role_reach(function, AT(generated), AT(generated)), ROLE_NO_REACH);
     done(function, flow);
     function = look(marking, marking_end, &flow);
     assert_int_equal(role_reach(function, AT(marked), AT(marked)), ROLE_NO_REACH);

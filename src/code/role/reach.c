@@ -34,8 +34,9 @@ struct search {
     /* Looks at a step before `state` is moved over it. True: the search has found what it is for. *ends: no
        farther on this way. */
     bool (*visit)(struct search *search, const struct step *step, struct state *state, bool *ends);
-    uint64_t target; /* visit's */
-    uint64_t found;  /* the same */
+    uint64_t target;  /* visit's */
+    uint64_t found;   /* the same */
+    const void *more; /* the same */
 };
 
 static bool only_moves(const struct step *step)
@@ -390,6 +391,39 @@ static bool goes_on(const struct rounds *rounds, uint64_t walk, const struct ste
     return touch ? goes_along(rounds, walk, &touch->place) : !(step->reads & ~walk);
 }
 
+/* What goes_on is asked with. */
+struct walk {
+    const struct rounds *rounds;
+    uint64_t registers;
+    uint32_t loop;
+};
+
+/* What the wanted register holds comes from elsewhere. Before the loop it may come from anywhere: that is where the walk begins. */
+static bool visit_for_stray(struct search *search, const struct step *step, struct state *state,
+                            bool *ends)
+{
+    const struct walk *walk = search->more;
+    if (!(step->writes & state->wanted))
+        return false;
+    *ends = true;
+    return cfg_loop_holds(search->function->flow, walk->loop, state->block) &&
+           !goes_on(walk->rounds, walk->registers, step);
+}
+
+/* A register that has other uses in the loop may hold where the walk goes on when the step copies it. */
+static bool copies_walk(const struct role_function *function, const struct walk *walk,
+                        uint32_t block, uint32_t number)
+{
+    const struct step *step = &function->steps[number];
+    struct search search = {
+        .function = function, .within = CFG_NONE, .visit = visit_for_stray, .more = walk};
+    struct state state = {.block = block, .at = {.place = {.base = -1, .index = -1}}};
+    if (step->moved < 0 || step->from.base < 0 || step->from.index >= 0)
+        return false;
+    state.wanted = ROLE_BIT(step->from.base);
+    return !search_back(&search, state, number) && search.seen_count < BLOCKS_MAX;
+}
+
 /* Registers that go over data the same way each time, whatever else there is in the program: through an array by a counter,
    or along pointers that lie in what is gone over. Not the state of an automaton, which goes by what it reads elsewhere, and
    no entry of a table that was looked up. Found by leaving out what is none until all that is left is one. */
@@ -403,7 +437,8 @@ static uint64_t walk_of(const struct role_function *function, uint32_t loop,
         for (uint32_t b = 0; b < flow->blocks_count; b++)
             for (uint32_t i = function->first[b];
                  i < function->first[b + 1] && cfg_loop_holds(flow, loop, b); i++)
-                if (!goes_on(rounds, before, &function->steps[i]))
+                if (!goes_on(rounds, before, &function->steps[i]) &&
+                    !copies_walk(function, &(struct walk){rounds, before, loop}, b, i))
                     walk &= ~(function->steps[i].writes & rounds->other);
     }
     return walk;

@@ -30,7 +30,7 @@ enum role_reach {
     ROLE_ITERATION, /* `first` comes before it with the same address, in the same round of all loops */
     ROLE_INVARIANT, /* neither's address changes in the innermost loop */
     ROLE_PREVIOUS,  /* the address that `first` had a few rounds of the innermost loop ago */
-    ROLE_SEARCH,    /* the same load; the loop goes on or ends by what it yields */
+    ROLE_SEARCH, /* the same load, in a loop that only goes through data, the same way each time, until it finds something */
     ROLE_OUTER, /* the same load; the innermost loop walks through memory, and a loop around repeats the walk */
     ROLE_CALL, /* the same load; it walks through memory in each call */
 };

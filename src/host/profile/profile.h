@@ -109,7 +109,7 @@ enum profile_reach {
     PROFILE_REACH_ITERATION, /* in the same round of all loops, or without a loop on one way */
     PROFILE_REACH_INVARIANT, /* the address does not change in the innermost loop */
     PROFILE_REACH_PREVIOUS,  /* a few rounds of the innermost loop ago */
-    PROFILE_REACH_SEARCH,    /* a loop that goes on or ends by what it loads */
+    PROFILE_REACH_SEARCH,    /* by a loop that only goes through data until it finds something */
     PROFILE_REACH_OUTER, /* the innermost loop walks memory, again in each round of one around it */
     PROFILE_REACH_CALL,  /* the same in each call of the function */
     PROFILE_REACHES

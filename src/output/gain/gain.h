@@ -7,9 +7,9 @@
  * clock ticks, which say how much time the line takes, and of accesses, which say which share of
  * them was wasted there:
  *
- *   direct   the line's CPU time, times that share; of several symptoms the largest
+ *   direct   the line's CPU time, times that share, times the part that a fix is expected to save; of several kinds the largest
  *   low      GAIN_SURE of the same, of the wasted instructions alone, at the lower ends of both 95 %
- *            intervals; nothing of loads whose values are needed anyway
+ *            intervals; nothing of loads whose values are needed anyway, and of single stores
  *   ceiling  the CPU time of the innermost loop around the line; without one, of its function. If the line loses its own
  *            data from the caches, it pushes out those of others, too: and all that waits elsewhere
  *
@@ -34,8 +34,7 @@
 
 /* Of a line's time, what is saved where not all of its work could go. GAIN_INHERENT: what is next to never saved, such as
    reading the same data in each iteration of an outer loop; a judgement, as waste's ranking. GAIN_ACCESS: where a value could be
-   kept in a register, one instruction goes, a load that the nearest cache serves: of about four in the 15 bytes of code that a tick may be
-   off. */
+   kept in a register or a store left out, one instruction goes: of about four in the 15 bytes of code that a tick may be off. */
 #define GAIN_INHERENT 0.03
 #define GAIN_ACCESS   0.25
 

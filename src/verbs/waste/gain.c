@@ -128,8 +128,7 @@ static double part_saved(const struct profile *profile, uint32_t kind,
 {
     uint32_t wasted = waste_lead(kind) ? pair->second : pair->first;
     uint32_t flags = profile->frames[profile->contexts[wasted].frame].flags;
-    static const char *const kept[] = {"load.iteration",     "load.invariant", "load.previous",
-                                       "load.same-function", "load.nested",    NULL};
+    static const char *const kept[] = {"load.iteration", "load.invariant", "load.previous", NULL};
     static const char *const needed[] = {
         "dead.saved",    "dead.frame",   "silent.saved",    "silent.call", "silent.near",
         "silent.update", "library.team", "library.overlap", "library",     NULL};
