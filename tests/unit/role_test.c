@@ -319,6 +319,21 @@ FUNCTION(marking, "1: movl $1, 16(%rdi)\n" MARK(marked) "mov (%rdi), %rdi\n"
                                                         "test %rdi, %rdi\n jne 1b\n ret\n");
 DECLARE(marked);
 
+/* the sum of a list */
+FUNCTION(summing, "1: add 8(%rdi), %rax\n" MARK(summed) "mov (%rdi), %rdi\n"
+                                                        "test %rdi, %rdi\n jne 1b\n ret\n");
+DECLARE(summed);
+
+/* the greatest element before the first zero */
+FUNCTION(choosing, "1:" MARK(chosen) "mov (%rdi,%rcx,8), %rdx\n cmp %rax, %rdx\n cmovg %rdx, %rax\n"
+                                     "add $1, %rcx\n test %rdx, %rdx\n jne 1b\n ret\n");
+DECLARE(chosen);
+
+/* the length of a list: gone through only to count */
+FUNCTION(measuring, "1: add $1, %eax\n" MARK(measured) "mov (%rdi), %rdi\n"
+                                                       "test %rdi, %rdi\n jne 1b\n ret\n");
+DECLARE(measured);
+
 FUNCTION(waiting, "1: pause\n" MARK(flag) "mov (%rdi), %eax\n test %eax, %eax\n je 1b\n ret\n");
 DECLARE(flag);
 
@@ -451,6 +466,15 @@ static void not_all_that_ends_by_data_searches(void **state)
     function = look(looking_up, looking_up_end, &flow);
     assert_int_equal(role_reach(function, AT(name), AT(name)), ROLE_CALL);
     assert_int_equal(role_reach(function, AT(value), AT(value)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(summing, summing_end, &flow);
+    assert_int_equal(role_reach(function, AT(summed), AT(summed)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(choosing, choosing_end, &flow);
+    assert_int_equal(role_reach(function, AT(chosen), AT(chosen)), ROLE_CALL);
+    done(function, flow);
+    function = look(measuring, measuring_end, &flow);
+    assert_int_equal(role_reach(function, AT(measured), AT(measured)), ROLE_SEARCH);
     done(function, flow);
     function = look(generating, generating_end, &flow);
     assert_int_equal(role_reach(function, AT(generated), AT(generated)), ROLE_NO_REACH);

@@ -470,6 +470,43 @@ static bool stores_nothing(const struct role_function *function, uint32_t loop)
     return true;
 }
 
+static bool visit_for_itself(struct search *search, const struct step *step, struct state *state,
+                             bool *ends)
+{
+    *ends = step->writes & state->wanted;
+    return *ends && step->address == search->target;
+}
+
+/* Does the step make a value from the one that it made in the round before, by more than adding a constant? */
+static bool accumulates(const struct role_function *function, const struct rounds *rounds,
+                        uint32_t block, uint32_t number)
+{
+    const struct step *step = &function->steps[number];
+    struct search search = {.function = function,
+                            .within = CFG_NONE,
+                            .visit = visit_for_itself,
+                            .target = step->address};
+    struct state state = {.block = block, .at = {.place = {.base = -1, .index = -1}}};
+    state.wanted = step->reads & step->writes & ~ROLE_FLAGS & ~ROLE_BIT(BASE_RSP) &
+                   (rounds->other | ~ROLE_GENERALS);
+    if (!state.wanted || step->moved >= 0 || step->flow != ISA_NEXT || only_moves(step))
+        return false;
+    return search_back(&search, state, number);
+}
+
+/* A sum, a hash or the best of what a loop meets is its result: no index has that. */
+static bool keeps_nothing(const struct role_function *function, uint32_t loop,
+                          const struct rounds *rounds)
+{
+    const struct cfg *flow = function->flow;
+    for (uint32_t b = 0; b < flow->blocks_count; b++)
+        for (uint32_t i = function->first[b];
+             i < function->first[b + 1] && cfg_loop_holds(flow, loop, b); i++)
+            if (accumulates(function, rounds, b, i))
+                return false;
+    return true;
+}
+
 /* Does the walk end, or go on, by something that is loaded along it? */
 static bool is_decided_by_walk(const struct role_function *function, uint32_t loop,
                                const struct rounds *rounds, uint64_t walk)
@@ -494,6 +531,7 @@ static bool searches(const struct role_function *function, uint32_t loop,
     const struct place *place = &touch_of(&function->steps[number], ISA_LOAD)->place;
     uint64_t walk = walk_of(function, loop, rounds);
     return goes_along(rounds, walk, place) && stores_nothing(function, loop) &&
+           keeps_nothing(function, loop, rounds) &&
            is_decided_by_walk(function, loop, rounds, walk);
 }
 
