@@ -324,6 +324,13 @@ FUNCTION(summing, "1: add 8(%rdi), %rax\n" MARK(summed) "mov (%rdi), %rdi\n"
                                                         "test %rdi, %rdi\n jne 1b\n ret\n");
 DECLARE(summed);
 
+/* the same in two parts and with a count */
+FUNCTION(adding_up,
+         "xor %ebp, %ebp\n1: mov 8(%rdi), %eax\n test %eax, %eax\n jne 2f\n add $1, %ebp\n"
+         "2: add %eax, %ebp\n mov 16(%rdi), %eax\n add %eax, %ebp\n" MARK(
+             added_up) "mov (%rdi), %rdi\n test %rdi, %rdi\n jne 1b\n ret\n");
+DECLARE(added_up);
+
 /* the greatest element before the first zero */
 FUNCTION(choosing, "1:" MARK(chosen) "mov (%rdi,%rcx,8), %rdx\n cmp %rax, %rdx\n cmovg %rdx, %rax\n"
                                      "add $1, %rcx\n test %rdx, %rdx\n jne 1b\n ret\n");
@@ -469,6 +476,9 @@ static void not_all_that_ends_by_data_searches(void **state)
     done(function, flow);
     function = look(summing, summing_end, &flow);
     assert_int_equal(role_reach(function, AT(summed), AT(summed)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(adding_up, adding_up_end, &flow);
+    assert_int_equal(role_reach(function, AT(added_up), AT(added_up)), ROLE_NO_REACH);
     done(function, flow);
     function = look(choosing, choosing_end, &flow);
     assert_int_equal(role_reach(function, AT(chosen), AT(chosen)), ROLE_CALL);

@@ -473,11 +473,11 @@ static bool stores_nothing(const struct role_function *function, uint32_t loop)
 static bool visit_for_itself(struct search *search, const struct step *step, struct state *state,
                              bool *ends)
 {
-    *ends = step->writes & state->wanted;
-    return *ends && step->address == search->target;
+    *ends = !state->wanted;
+    return step->writes & state->wanted && step->address == search->target;
 }
 
-/* Does the step make a value from the one that it made in the round before, by more than adding a constant? */
+/* Does the step make a value that goes back to one that it made in a round before, by more than adding a constant? */
 static bool accumulates(const struct role_function *function, const struct rounds *rounds,
                         uint32_t block, uint32_t number)
 {
