@@ -212,6 +212,9 @@ void objects_text(const struct printer *printer, const struct objects_found *fou
     add_object(printer, found, whole, sizeof whole);
     if (found->share < nearly_all)
         print_add(whole, sizeof whole, "; %s", print_percent(found->share, share));
+    if (found->known * 2 < found->seen)
+        print_add(whole, sizeof whole, "; %" PRIu64 " of %" PRIu64 " samples", found->known,
+                  found->seen);
     size_t fits = name_fitting(whole, columns);
     if (whole[fits])
         snprintf(line, bytes, "%.*s…", (int)name_fitting(whole, columns - 1), whole);

@@ -4,7 +4,7 @@
  * next definition by a jump: the real function sees its caller's arguments, stack and return address, and does what it
  * does alone. One allocation in so many bytes is recorded with its calling context (heap.c), so that large blocks are
  * nearly always and small ones as often as their share of memory. How many bytes follows from what recording costs:
- * about a hundredth of the thread's time. A program that allocates seldom has all of its blocks recorded.
+ * about a two-hundredth of the thread's time. A program that allocates seldom has all of its blocks recorded.
  *
  * Frees have to be seen only of blocks that were recorded, or that hold an address which another thread is
  * asked about (agent_generation): two bytes of tables say whether a free is of interest.
@@ -34,7 +34,7 @@
 
 enum {
     OVERHEAD_BYTES = 64,   /* added to each size: small blocks are the more frequent */
-    COST_SHARE = 128,      /* recording may take one part in so many of the time */
+    COST_SHARE = 256,      /* recording may take one part in so many of the time */
     LATER_BYTES = 1 << 16, /* until it is asked again whether there is anything to record */
     EARLY_BYTES = 8192,
     EARLY_ALIGNMENT = 16,
