@@ -99,7 +99,7 @@ torture-long: everything
 faults: everything
 	@tests/faults/run --whole --document docs/reliability.md $(BUILD)
 
-# Overhead on real programs, native against observed; takes the machine for ~30 minutes.
+# Overhead on real programs, native against observed; takes the machine for 8 minutes, after building them.
 bench: all | setup-bench
 	@bench/build subjects
 	@bench/overhead $(BUILD)/headroom subjects

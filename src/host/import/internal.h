@@ -135,6 +135,8 @@ struct import_thread { /* beside profile->threads */
     struct wire_counters counters;
     uint64_t seen_samples[PROFILE_KINDS], seen_armed[PROFILE_KINDS], seen_traps[PROFILE_KINDS];
     uint32_t number; /* in its process, in the order of creation; sharing */
+    uint64_t ticks;
+    uint64_t foreseen[PROFILE_KINDS]; /* samples decided by looking ahead, without any trap */
 };
 
 /* A node of the log that something outside of it names: a stack of a span. */

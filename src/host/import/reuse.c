@@ -20,6 +20,19 @@ struct finishing {
 
 /* ---- how much there is ------------------------------------------------------------------------- */
 
+/* Ticks, confirming traps, hops and watchpoints' traps are deliveries alike. What was foreseen is counted as a sample, and of waste
+   as a trap, and took none. A tick that asks several questions, or whose answers were all foreseen, is one of `attempted` no more. */
+static uint64_t deliveries_of(const struct import_thread *thread, uint64_t ticks)
+{
+    const struct wire_counters *counters = &thread->counters;
+    uint64_t deliveries = ticks + counters->stored + counters->hops, foreseen = 0;
+    for (int kind = 0; kind < PROFILE_KINDS; kind++) {
+        deliveries += counters->traps[kind] + counters->ignored[kind];
+        foreseen += thread->foreseen[kind] * (kind == PROFILE_REUSE ? 1 : 2);
+    }
+    return deliveries - (foreseen < deliveries ? foreseen : deliveries);
+}
+
 /* Of the threads of the process: CPU time of the program itself, outside the kernel
  * and the agent. */
 static double program_ns(const struct finishing *finishing)
@@ -28,23 +41,23 @@ static double program_ns(const struct finishing *finishing)
     double sum = 0;
     for (size_t i = 0; i < gather->profile->threads_count; i++) {
         const struct profile_thread *thread = &gather->profile->threads[i];
-        const struct wire_counters *counters = &gather->threads[i].counters;
+        const struct import_thread *seen = &gather->threads[i];
+        const struct wire_counters *counters = &seen->counters;
         if (thread->process != finishing->estimate.process || !counters->attempted)
             continue;
         /* A thread that was killed left no time, but a tick for each interval. */
         double interval = (double)gather->profile->run.interval_ns;
-        double ticked = (double)counters->attempted * interval, cpu = (double)thread->cpu_ns;
-        cpu = cpu > 0 ? cpu : ticked;
-        /* A tick, a confirming trap, a hop and a watchpoint's trap are deliveries alike. */
-        uint64_t deliveries = counters->attempted + counters->stored + counters->hops;
-        for (int kind = 0; kind < PROFILE_KINDS; kind++)
-            deliveries += counters->traps[kind] + counters->ignored[kind];
-        double observing =
-            (double)counters->handler_ns + (double)deliveries * finishing->estimate.cost.ns;
+        bool clocked = finishing->estimate.clocked && seen->ticks;
+        /* Ticks in the agent itself are not recorded. */
+        uint64_t ticks =
+            clocked ? seen->ticks + counters->dropped[WIRE_DROP_AGENT] : counters->attempted;
+        double cpu = (double)thread->cpu_ns;
+        cpu = cpu > 0 ? cpu : (double)ticks * interval;
+        double observing = (double)counters->handler_ns +
+                           (double)deliveries_of(seen, ticks) * finishing->estimate.cost.ns;
         double elsewhere = (double)counters->dropped[WIRE_DROP_KERNEL] +
                            (double)counters->dropped[WIRE_DROP_AGENT];
-        sum += fmax(cpu - observing, cpu / 10) *
-               (1 - fmin(1, elsewhere / (double)counters->attempted));
+        sum += fmax(cpu - observing, cpu / 10) * (1 - fmin(1, elsewhere / (double)ticks));
     }
     return sum;
 }

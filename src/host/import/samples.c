@@ -41,6 +41,7 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
     bool armed = record->armed == 1 || (record->armed == 2 && record->kind != PROFILE_REUSE);
     thread->seen_samples[record->kind]++;
     thread->seen_armed[record->kind] += armed;
+    thread->foreseen[record->kind] += record->armed == 2 && !record->trap_ns;
     profile->sampled[item].samples++;
     profile->sampled[item].armed += armed;
     profile->sampled[item].weight += (double)record->weight;

@@ -80,6 +80,7 @@ bool import_live_tick(struct import_gather *gather, const struct import_frame *f
         return import_no_memory(gather);
     if (!found)
         gather->ticks[gather->ticks_count++] = tick;
+    gather->threads[gather->current_thread].ticks++;
     gather->ticks[item].ticks++;
     gather->ticks[item].ns += record->period_ns;
     return record->flags & WIRE_TICK_PLAIN || add_to_context(gather, record);

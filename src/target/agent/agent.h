@@ -104,22 +104,29 @@ void modules_wait(void);
 
 /* ---- reading the program's memory (memory.c) --------------------------------------------- */
 
-enum { MEMORY_BOUNDARIES = 1024 };
+enum {
+    MEMORY_BOUNDARIES = 1024,
+    MEMORY_RED_ZONE = 256, /* below the stack pointer; the ABI's is 128 bytes */
+    MEMORY_STACK_BYTES = MEMORY_RED_ZONE + 4096 + 256,
+};
 
 /*
  * How a thread's handlers read memory: a base_memory whose reads never fault. The
  * text of the module that the thread is executing in is read directly (it cannot
- * go away under it), all else by system call.
+ * go away under it), all else by system call; what is around the stack pointer by one for each handler.
  */
 struct agent_memory {
     struct base_memory base;
     uint64_t text_start, text_end;
-    uint32_t unloads;                       /* modules_unloads() that these are good for */
+    uint64_t stack_start; /* 0: unknown */
+    uint32_t stack_read;  /* bytes of `stack` that could be read; UINT32_MAX: not tried yet */
+    uint32_t unloads;     /* modules_unloads() that the text is good for */
+    unsigned char stack[MEMORY_STACK_BYTES];
     uint64_t boundaries[MEMORY_BOUNDARIES]; /* first instruction met in a block of code */
 };
 void memory_init(struct agent_memory *memory);
-/* Call first in every handler: where the thread is now. 0: nowhere known. */
-void memory_enter(struct agent_memory *memory, uint64_t ip);
+/* Call first in every handler: where the thread is now, and its stack pointer. 0: nowhere known. */
+void memory_enter(struct agent_memory *memory, uint64_t ip, uint64_t sp);
 /* `address` is the first byte of an instruction. */
 void memory_note_boundary(struct agent_memory *memory, uint64_t address);
 /* The nearest known first byte of an instruction before ip in its function, which begins at `start`; `start`: none is nearer. */
@@ -208,11 +215,13 @@ struct agent_attempt {
     uint8_t scout; /* enum agent_scout */
     uint8_t kind;
     uint8_t hops;
-    uint32_t window;    /* instructions ahead still to be looked at */
-    uint64_t stop;      /* HOP: the breakpoint */
-    uint32_t visits;    /* HOP: hits of the breakpoint to let pass */
-    uint32_t strangers; /* PENDING: traps by other instructions */
-    uint8_t kinds;      /* asked by the tick: those of waste together, or reuse alone */
+    uint32_t window;                         /* instructions ahead still to be looked at */
+    uint64_t stop;                           /* HOP: the breakpoint */
+    uint32_t visits;                         /* HOP: hits of the breakpoint to let pass */
+    uint32_t strangers;                      /* PENDING: traps by other instructions */
+    uint8_t kinds;                           /* asked by the tick */
+    uint8_t followed;                        /* those of them that watchpoints serve at present */
+    float turn;                              /* share of ticks at which they do */
     uint32_t matching, stores, instructions; /* seen ahead; stores: of matching */
     uint64_t armed_entries;                  /* PENDING: the handler that armed the scout */
     bool counted;                            /* by the count source: skip says which access ahead */
@@ -225,7 +234,7 @@ struct agent_attempt {
     struct forecast_outcome hit;
 };
 
-/* An access ahead that all kinds sampling its direction ask about: see ahead.c. */
+/* An access ahead, about which kinds of waste that sample its direction ask, or reuse does: see ahead.c. */
 struct agent_ahead {
     uint8_t open;      /* bit k: kind k asks, and is not decided */
     uint8_t decidable; /* bit k: what kind k compares is known */
@@ -278,6 +287,7 @@ struct agent_question {
     uint64_t foreseen;             /* samples of reuse that were decided by looking ahead */
     uint64_t absent[DETECT_KINDS]; /* samples for which no access was found */
     float shares[DETECT_KINDS];    /* of this round's samples */
+    float storeless;               /* share of the last ticks without a store near ahead */
 };
 
 struct agent_thread {
@@ -300,6 +310,7 @@ struct agent_thread {
     uint64_t period_ns;       /* between the ticks that come now: each stands for that much */
     uint64_t spent_ns;        /* agent's cost since the last sample */
     int64_t cost_ns;          /* the same, smoothed over samples */
+    int64_t delivery_ns;      /* what delivering a signal costs, smoothed over traps */
     uint64_t entries;         /* handlers entered */
     uint64_t began_ns;        /* CPU time when the present one was */
     uint64_t own_ns;          /* CPU time inside earlier ones */
@@ -453,8 +464,8 @@ void question_init(struct agent_thread *self);
 int question_pick(struct agent_thread *self, uint8_t directions, float *weight);
 /* Does this tick ask for lines that threads share? The weight is divided by how often it does or does not. */
 bool question_shares(struct agent_thread *self, float *weight);
-/* For a tick: bits of all kinds that it asks, those of waste or reuse alone; the weight is divided by how often they are. */
-uint8_t question_ask(struct agent_thread *self, float *weight);
+/* For a tick: bits of the kinds whose turn it is. *turn: the share of ticks at which it is theirs. */
+uint8_t question_turn(struct agent_thread *self, float *turn);
 
 /* ---- decided without traps (ahead.c) --------------------------------------------------- */
 
@@ -465,6 +476,9 @@ uint8_t question_ask(struct agent_thread *self, float *weight);
  */
 bool ahead_ask(struct agent_thread *self, const struct forecast_goal *goal,
                struct agent_ahead *ahead);
+/* The same for reuse, which is all that is open then. The weight becomes that of the location chosen. */
+bool ahead_ask_reuse(struct agent_thread *self, const struct forecast_goal *goal,
+                     struct agent_ahead *ahead);
 
 /* ---- reuse (reuse.c) ------------------------------------------------------------------ */
 
@@ -473,8 +487,15 @@ bool ahead_ask(struct agent_thread *self, const struct forecast_goal *goal,
 bool reuse_has_companions(void);
 /* watches[0] was armed for a sample of a line: so are other words of the line. */
 void reuse_arm_companions(struct agent_thread *self, uint64_t watched);
-/* Chooses the location that stands for the access found, and the byte of it to watch. */
-void reuse_choose(struct agent_thread *self);
+/* Chooses the location that stands for the access found, and returns the byte of it to watch; the weight becomes
+   that of the location. */
+uint64_t reuse_choose(struct agent_thread *self, const struct forecast_outcome *hit, float *weight);
+/* Around the location of that byte: for an access to it. */
+struct forecast_goal reuse_goal(uint64_t watched);
+/* Logs a sample, and after so many accesses its reuse, both foreseen and neither confirmed by a trap. False: the log is full. */
+bool reuse_log_foreseen(struct agent_thread *self, const struct detect_sample *sample,
+                        float density, uint64_t distance, uint32_t node, bool stores_first,
+                        bool stores_second);
 /* The scouted access has happened: looks ahead for a near reuse, else watches for a far one.
    direction: ISA_LOAD or ISA_STORE; sample->modifies: the same instruction does both, loading first. */
 void reuse_take(struct agent_thread *self, const struct base_registers *registers,

@@ -237,7 +237,7 @@ static uint32_t enter_context(struct agent_thread *self)
     if (!thread_claim(self))
         return 0;
     wrap_capture(&registers);
-    memory_enter(&self->memory, registers.ip);
+    memory_enter(&self->memory, registers.ip, 0);
     uint64_t broken = self->counters->broken_stacks; /* these are of findings */
     uint32_t node = context_enter_callers(self, &registers, &self->memory.base, &drop);
     self->counters->broken_stacks = broken;

@@ -196,7 +196,7 @@ void count_due(struct agent_thread *self)
         memcpy(registers.general, accesses->now->general, sizeof registers.general);
         self->attempt.skip = to_skip(accesses);
         wait_again(self, accesses);
-        memory_enter(&self->memory, registers.ip);
+        memory_enter(&self->memory, registers.ip, registers.general[BASE_RSP]);
         count_look_ahead(self, &registers);
     } else { /* the signal was blocked when it was sent */
         wait_again(self, accesses);

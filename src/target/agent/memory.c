@@ -17,17 +17,50 @@
 #include <sys/uio.h>
 
 enum { BLOCK_SHIFT = 8 };
+static const uint32_t stack_unread = UINT32_MAX;
+
+static long read_by_system_call(uint64_t address, void *out, size_t bytes)
+{
+    struct iovec local = {out, bytes}, remote = {(void *)address, bytes};
+    return os_syscall(__NR_process_vm_readv, agent.pid, &local, 1, &remote, 1, 0);
+}
+
+/*
+ * Half of what a sample reads is on the stack, and nothing of the thread's own changes there while its handler runs: read at once.
+ * The kernel reads up to where memory ends, if it does.
+ */
+static bool is_on_stack(struct agent_memory *memory, uint64_t address, size_t bytes)
+{
+    uint64_t offset = address - memory->stack_start;
+    if (!memory->stack_start || offset >= MEMORY_STACK_BYTES || bytes > MEMORY_STACK_BYTES - offset)
+        return false;
+    if (memory->stack_read == stack_unread) {
+        long done = read_by_system_call(memory->stack_start, memory->stack, MEMORY_STACK_BYTES);
+        memory->stack_read = done > 0 ? (uint32_t)done : 0;
+    }
+    return offset < memory->stack_read;
+}
+
+static bool read_stack(const struct agent_memory *memory, uint64_t address, void *out, size_t bytes)
+{
+    uint64_t offset = address - memory->stack_start;
+    if (bytes > memory->stack_read - offset)
+        return false;
+    memcpy(out, memory->stack + offset, bytes);
+    return true;
+}
 
 static bool read_memory(void *context, uint64_t address, void *out, size_t bytes)
 {
-    const struct agent_memory *memory = context;
+    struct agent_memory *memory = context;
     if (address >= memory->text_start && address <= memory->text_end &&
         bytes <= memory->text_end - address) {
         memcpy(out, (const void *)address, bytes);
         return true;
     }
-    struct iovec local = {out, bytes}, remote = {(void *)address, bytes};
-    return os_syscall(__NR_process_vm_readv, agent.pid, &local, 1, &remote, 1, 0) == (long)bytes;
+    if (is_on_stack(memory, address, bytes))
+        return read_stack(memory, address, out, bytes);
+    return read_by_system_call(address, out, bytes) == (long)bytes;
 }
 
 void memory_init(struct agent_memory *memory)
@@ -36,8 +69,10 @@ void memory_init(struct agent_memory *memory)
     memory->base = (struct base_memory){.read = read_memory, .context = memory};
 }
 
-void memory_enter(struct agent_memory *memory, uint64_t ip)
+void memory_enter(struct agent_memory *memory, uint64_t ip, uint64_t sp)
 {
+    memory->stack_start = sp ? sp - MEMORY_RED_ZONE : 0;
+    memory->stack_read = stack_unread;
     uint32_t unloads = modules_unloads();
     if (memory->unloads == unloads && ip >= memory->text_start && ip < memory->text_end)
         return;

@@ -12,7 +12,8 @@
  * waste would share two registers, where one that waits long blocks the others. Rejected as well: a
  * draw before each sample. Reuse would be given up by the next sample of waste, a few milliseconds later.
  *
- * A tick of the clock asks all kinds of waste (ahead.c), or reuse. Of an access that comes by itself one kind is asked:
+ * A tick of the clock asks all kinds at once, whatever the turn (ahead.c): what is decided by looking ahead needs no
+ * register. What stays open is followed only in its turn, and weighs the inverse of the turn's share. Of an access that comes by itself one kind is asked:
  * kinds of which fewer samples are decided so far more often, up to FAVOUR_MOST times. Since shares are set
  * before a round begins, a sample weighs the inverse of its share, and what a kind finds stands for the
  * same time whatever the others found: no estimate is biased by it.
@@ -27,7 +28,7 @@ enum {
     FAVOUR_MOST = 3,
 };
 
-/* Of the ticks, if not more. The others ask for all kinds of waste at once. */
+/* Of the ticks, if not more. The others are the turn of waste. */
 static const float TICKS_REUSE = 0.5F;
 
 static uint8_t kinds_of(const struct agent_thread *self)
@@ -215,11 +216,10 @@ bool question_shares(struct agent_thread *self, float *weight)
     return asked;
 }
 
-uint8_t question_ask(struct agent_thread *self, float *weight)
+uint8_t question_turn(struct agent_thread *self, float *turn)
 {
-    if (self->question.mixed) {
+    if (self->question.mixed)
         count_question(self);
-        *weight /= self->question.turn;
-    }
+    *turn = self->question.mixed ? self->question.turn : 1;
     return kinds_of(self);
 }

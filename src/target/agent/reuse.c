@@ -52,17 +52,15 @@ static bool read_count(const struct agent_thread *self, uint64_t *count)
  * An access that touches several locations stands for one of them, each as likely, and for as
  * many samples: histograms count touches of locations.
  */
-void reuse_choose(struct agent_thread *self)
+uint64_t reuse_choose(struct agent_thread *self, const struct forecast_outcome *hit, float *weight)
 {
-    struct agent_attempt *attempt = &self->attempt;
-    const struct forecast_outcome *hit = &attempt->hit;
     uint64_t unit = unit_bytes(), end = hit->address + hit->bytes;
     uint64_t first = hit->address & -unit, units = (((end - 1) & -unit) - first) / unit + 1;
     uint64_t low = first + base_random_below(&self->random, units) * unit, high = low + unit;
     low = low > hit->address ? low : hit->address;
     high = high < end ? high : end;
-    attempt->watched = low + base_random_below(&self->random, high - low);
-    attempt->weight *= (float)units;
+    *weight *= (float)units;
+    return low + base_random_below(&self->random, high - low);
 }
 
 bool reuse_has_companions(void)
@@ -102,39 +100,75 @@ static bool log_reuse(struct agent_thread *self, const struct agent_use *use,
     return wire_write(&self->writer, &record->record);
 }
 
-/* False: nothing was logged. */
-static bool log_foreseen(struct agent_thread *self, const struct detect_sample *sample,
-                         uint64_t distance, uint32_t node, bool stores)
+struct forecast_goal reuse_goal(uint64_t watched)
 {
-    struct wire_reuse record = {.use_node = sample->context_id,
-                                .reuse_node = node,
-                                .flags =
-                                    WIRE_REUSE_FORESEEN | (stores ? WIRE_REUSE_STORE_SECOND : 0),
-                                .accesses = distance,
-                                .weight = sample->weight,
-                                .entry = 1,
-                                .chance = 1,
-                                .bytes = sample->bytes};
-    if (!wire_reserve(&self->writer,
-                      sizeof(struct wire_sample) + sizeof record + sizeof(struct wire_located)))
-        return false;
-    sample_log(self, sample, 2);
+    uint64_t unit = unit_bytes();
+    return (struct forecast_goal){.direction = ISA_LOAD | ISA_STORE,
+                                  .max_instructions = agent.region->config.ahead,
+                                  .range_start = watched & -unit,
+                                  .range_bytes = unit};
+}
+
+static struct wire_reuse foreseen(const struct detect_sample *sample, uint64_t distance,
+                                  uint32_t node, bool stores)
+{
+    return (struct wire_reuse){.use_node = sample->context_id,
+                               .reuse_node = node,
+                               .flags =
+                                   WIRE_REUSE_FORESEEN | (stores ? WIRE_REUSE_STORE_SECOND : 0),
+                               .accesses = distance,
+                               .weight = sample->weight,
+                               .entry = 1,
+                               .chance = 1,
+                               .bytes = sample->bytes};
+}
+
+static bool reserve(struct agent_thread *self, const struct wire_reuse *record)
+{
+    return wire_reserve(&self->writer,
+                        sizeof(struct wire_sample) + sizeof *record + sizeof(struct wire_located));
+}
+
+static bool log_record(struct agent_thread *self, const struct detect_sample *sample,
+                       const struct agent_use *use, struct wire_reuse *record)
+{
     self->question.foreseen++;
-    bool logged = log_reuse(self, &self->use, &record);
+    bool logged = log_reuse(self, use, record);
     if (logged)
         objects_log_at(self, sample->address);
     return logged;
+}
+
+bool reuse_log_foreseen(struct agent_thread *self, const struct detect_sample *sample,
+                        float density, uint64_t distance, uint32_t node, bool stores_first,
+                        bool stores_second)
+{
+    struct agent_use use = {.flags = stores_first ? WIRE_REUSE_STORE_FIRST : 0};
+    struct wire_reuse record = foreseen(sample, distance, node, stores_second);
+    if (!reserve(self, &record))
+        return false;
+    self->counters->attempted++;
+    sample_record(self, sample, density, 2, 0);
+    self->counters->stored++;
+    return log_record(self, sample, &use, &record);
+}
+
+/* The same of a sample that was confirmed. False: nothing was logged. */
+static bool log_foreseen(struct agent_thread *self, const struct detect_sample *sample,
+                         uint64_t distance, uint32_t node, bool stores)
+{
+    struct wire_reuse record = foreseen(sample, distance, node, stores);
+    if (!reserve(self, &record))
+        return false;
+    sample_log(self, sample, 2);
+    return log_record(self, sample, &self->use, &record);
 }
 
 /* Is the location touched again so soon that it can be seen from here? */
 static bool foresee(struct agent_thread *self, const struct base_registers *registers,
                     const struct detect_sample *sample)
 {
-    uint64_t unit = unit_bytes();
-    struct forecast_goal goal = {.direction = ISA_LOAD | ISA_STORE,
-                                 .max_instructions = agent.region->config.ahead,
-                                 .range_start = sample->watched & -unit,
-                                 .range_bytes = unit};
+    struct forecast_goal goal = reuse_goal(sample->watched);
     struct forecast_outcome found = {0};
     struct base_registers then;
     struct base_memory memory;

@@ -31,6 +31,10 @@ enum {
     WINDOW_LEAST = 64, /* instructions looked at ahead: enough for a tick's place in a
                           loop not to matter, few enough to stay in it          */
     WINDOW_SPREAD = 64,
+    WINDOW_FAR = 384, /* the least and the spread where most ticks have no store near ahead:
+                         with what follows a store, within what a forecast interprets    */
+    STORE_NEAR = WINDOW_LEAST + WINDOW_SPREAD / 2,
+    STORELESS_SMOOTHING = 32,
     SPARSE_INSTRUCTIONS = 24,
     HOPS_MAX = 5,
     VISITS_MAX = 4,
@@ -38,17 +42,24 @@ enum {
     IGNORED_MAX = 24,
     TICKS_A_PERIOD = 8, /* samples before the period is drawn anew: that costs 25 us */
     TICK_LEAST_NS = 50000,
-    TICK_COST_NS = 18000, /* charged a tick, see TRAP_COST_NS                      */
-    TRAP_COST_NS = 18000, /* charged a trap beside the handler's own time: delivery in a
-                             guest costs 20 us, less on bare metal                 */
+    DELIVERY_FIRST_NS = 18000, /* charged a tick or a trap beside the handler's own time, until
+                                  some traps have shown what delivery costs here: 20 us in a guest,
+                                  twice that where caches are cold, less on bare metal        */
+    DELIVERY_LEAST_NS = 2000,
+    DELIVERY_MOST_NS = 80000, /* more is time of the program's own                     */
+    DELIVERY_SMOOTHING = 16,
     BUDGET_INTERVAL_NS =
         250000, /* a sample may cost 1/50 of 12.5 ms, the usual interval: 2 % of the
                    thread's CPU time; whoever asks for more samples allows more */
     COST_SMOOTHING = 16,
+    COST_UNSEEN_PERCENT =
+        75,           /* charged on top of what is measured: reading again what the agent has
+                                 displaced from caches and address translation, the kernel's deferred
+                                 work. Whole programs took 1.4 to 1.7 times what was measured       */
     BUDGET_LEAST = 4, /* but never over a quarter                              */
     ADAPTIVE_SAMPLES = 450,
     ADAPTIVE_LEAST_NS = 1000000,
-    ADAPTIVE_FIRST_COST = 60000, /* until it is known what a sample costs                 */
+    ADAPTIVE_FIRST_COST = 120000, /* until it is known what a sample costs                */
 };
 
 /* Behind a hop there is still a scout. */
@@ -152,6 +163,7 @@ void sample_init(struct agent_thread *self)
     question_init(self);
     memset(&self->attempt, 0, sizeof self->attempt);
     self->spent_ns = 0;
+    self->delivery_ns = DELIVERY_FIRST_NS;
     self->cost_ns = config->adaptive ? ADAPTIVE_FIRST_COST : 0;
 }
 
@@ -227,7 +239,7 @@ void sample_watch(struct agent_thread *self)
     struct agent_attempt *attempt = &self->attempt;
     const struct forecast_outcome *hit = &attempt->hit;
     if (attempt->kind == DETECT_REUSE)
-        reuse_choose(self);
+        attempt->watched = reuse_choose(self, hit, &attempt->weight);
     else
         attempt->watched = hit->address + base_random_below(&self->random, hit->bytes);
     watch_byte(self);
@@ -298,16 +310,22 @@ static void follow(struct agent_thread *self, const struct agent_ahead *ahead, u
     attempt->hit = ahead->hit;
     attempt->watched = ahead->watched;
     attempt->density = ahead->density;
-    attempt->weight = ahead->weight * (float)among;
+    attempt->weight = ahead->weight * (float)among / attempt->turn;
     watch_byte(self);
 }
 
-/* One of the questions left open is followed, and stands for all of them. */
-static void follow_one(struct agent_thread *self, const struct agent_ahead ahead[2], bool asked)
+/* What a tick asks about: a store, a load, and any of the two for reuse. */
+enum { AHEAD_REUSE = 2, AHEADS };
+
+/* Of what is left open and can be followed now one question is, and stands for all of that. */
+static void follow_one(struct agent_thread *self, const struct agent_ahead ahead[AHEADS],
+                       bool asked)
 {
-    unsigned open =
-        (unsigned)(__builtin_popcount(ahead[0].open) + __builtin_popcount(ahead[1].open));
-    if (!open && asked) { /* it has become samples, counted each */
+    uint8_t followed = self->attempt.followed;
+    unsigned open = 0;
+    for (unsigned i = 0; i < AHEADS; i++)
+        open += (unsigned)__builtin_popcount(ahead[i].open & followed);
+    if (!open && asked) { /* it has become samples, counted each, or is nothing in this turn */
         attempt_ended(self);
         self->counters->attempted--;
         return;
@@ -317,34 +335,39 @@ static void follow_one(struct agent_thread *self, const struct agent_ahead ahead
         return;
     }
     unsigned left = (unsigned)base_random_below(&self->random, open);
-    for (unsigned i = 0; i < 2 * DETECT_KINDS; i++) {
+    for (unsigned i = 0; i < AHEADS * DETECT_KINDS; i++) {
         const struct agent_ahead *of = &ahead[i / DETECT_KINDS];
-        if (of->open >> i % DETECT_KINDS & 1 && left-- == 0) {
+        if ((of->open & followed) >> i % DETECT_KINDS & 1 && left-- == 0) {
             follow(self, of, (uint8_t)(i % DETECT_KINDS), open);
             return;
         }
     }
 }
 
-/* One access of each direction on the way just foreseen, each as likely as the others of it. */
+/* One access of each direction on the way just foreseen, each as likely as the others of it. Of reuse, which samples
+   both, one of all. */
 static void choose(struct agent_thread *self, struct forecast_goal goal,
                    const struct forecast_outcome *seen)
 {
     const struct agent_attempt *attempt = &self->attempt;
-    const uint32_t ahead_of[] = {seen->stores_passed, seen->matching_passed - seen->stores_passed};
-    const uint32_t matching[] = {attempt->stores, attempt->matching - attempt->stores};
-    static const uint8_t directions[] = {DETECT_STORES, DETECT_LOADS};
-    struct agent_ahead ahead[2];
+    const uint32_t ahead_of[AHEADS] = {
+        seen->stores_passed, seen->matching_passed - seen->stores_passed, seen->matching_passed};
+    const uint32_t matching[AHEADS] = {attempt->stores, attempt->matching - attempt->stores,
+                                       attempt->matching};
+    static const uint8_t directions[AHEADS] = {DETECT_STORES, DETECT_LOADS,
+                                               DETECT_STORES | DETECT_LOADS};
+    struct agent_ahead ahead[AHEADS];
     bool asked = false;
-    for (unsigned i = 0; i < BASE_COUNT(ahead); i++) {
-        ahead[i].open = ahead_of[i] ? kinds_sampling(attempt->kinds, directions[i]) : 0;
+    for (unsigned i = 0; i < AHEADS; i++) {
+        uint8_t kinds = attempt->kinds & (i == AHEAD_REUSE ? WIRE_REUSES : (uint8_t)~WIRE_REUSES);
+        ahead[i].open = ahead_of[i] ? kinds_sampling(kinds, directions[i]) : 0;
         if (!ahead[i].open)
             continue;
         ahead[i].density = (float)matching[i] / (float)attempt->instructions;
         ahead[i].weight = sample_weigh(attempt->weight, ahead[i].density);
         goal.direction = directions[i];
         goal.skip = (uint32_t)base_random_below(&self->random, ahead_of[i]);
-        if (ahead_ask(self, &goal, &ahead[i]))
+        if ((i == AHEAD_REUSE ? ahead_ask_reuse : ahead_ask)(self, &goal, &ahead[i]))
             asked = true;
         else
             ahead[i].open = 0;
@@ -386,6 +409,26 @@ static uint8_t sampled_by(uint8_t kinds)
     return directions;
 }
 
+/* Is there a store near ahead, however far was looked? A way cut short before says nothing. */
+static void note_stores(struct agent_thread *self, const struct forecast_outcome *seen)
+{
+    bool near = seen->stores_passed && seen->until_store < STORE_NEAR;
+    if (near || seen->instructions >= WINDOW_LEAST)
+        self->question.storeless +=
+            ((near ? 0 : 1) - self->question.storeless) / STORELESS_SMOOTHING;
+}
+
+/*
+ * Loops that search or compare hardly store: most windows of the usual length have nothing to ask about then. There it is
+ * longer. What a store in sparse code stands for does not depend on the length (see weigh), and that on earlier ticks alone.
+ */
+static uint32_t draw_window(struct agent_thread *self, uint8_t kinds)
+{
+    bool far = self->question.storeless > 0.5F && kinds & (1u << DETECT_DEAD | 1u << DETECT_SILENT);
+    uint32_t least = far ? WINDOW_FAR : WINDOW_LEAST, spread = far ? WINDOW_FAR : WINDOW_SPREAD;
+    return least + (uint32_t)base_random_below(&self->random, spread);
+}
+
 /*
  * Looks over the window of instructions ahead. If it is cut short, the part seen
  * is taken with the probability of its share of the window, else the rest is
@@ -403,6 +446,8 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
     sample_exclude(self, &goal);
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
+    if (!attempt->instructions && goal.direction & ISA_STORE)
+        note_stores(self, &seen);
     attempt->matching += seen.matching_passed;
     attempt->stores += seen.stores_passed;
     attempt->instructions += seen.instructions;
@@ -475,8 +520,9 @@ static bool start_ticks(struct agent_thread *self, uint64_t period)
  */
 static void schedule(struct agent_thread *self)
 {
-    self->cost_ns += ((int64_t)self->spent_ns - self->cost_ns) / COST_SMOOTHING;
-    self->spent_ns = TICK_COST_NS;
+    int64_t spent = (int64_t)(self->spent_ns + self->spent_ns * COST_UNSEEN_PERCENT / 100);
+    self->cost_ns += (spent - self->cost_ns) / COST_SMOOTHING;
+    self->spent_ns = (uint64_t)self->delivery_ns;
     if (--self->ticks_left > 0)
         return;
     os_watch_disarm(&self->ticks);
@@ -543,15 +589,19 @@ static void tick(struct agent_thread *self, const struct base_registers *registe
     uint64_t period_ns = self->period_ns;
     float weight = (float)period_ns / (float)agent.region->config.interval_ns;
     schedule(self);
+    float turn = 1;
     bool sharing = question_shares(self, &weight);
-    uint8_t kinds = sharing ? 0 : question_ask(self, &weight);
-    self->attempt = (struct agent_attempt){
-        .kind = sharing                ? AGENT_SHARING
-                : kinds == WIRE_REUSES ? DETECT_REUSE
-                                       : DETECT_DEAD, /* until one is followed */
-        .kinds = kinds,
-        .weight = weight,
-        .window = WINDOW_LEAST + (uint32_t)base_random_below(&self->random, WINDOW_SPREAD)};
+    uint8_t followed = sharing ? 0 : question_turn(self, &turn);
+    uint8_t kinds = sharing ? 0 : (uint8_t)agent.region->config.kinds;
+    self->attempt = (struct agent_attempt){.kind = sharing ? AGENT_SHARING
+                                                   : kinds == WIRE_REUSES
+                                                       ? DETECT_REUSE
+                                                       : DETECT_DEAD, /* until one is followed */
+                                           .kinds = kinds,
+                                           .followed = followed,
+                                           .turn = turn,
+                                           .weight = weight,
+                                           .window = draw_window(self, kinds)};
     self->counters->attempted++;
     uint32_t flags = log_tick(self, registers, period_ns, late);
     if (flags & WIRE_TICK_LATE)
@@ -638,6 +688,17 @@ static uint32_t trap_cost(const struct agent_thread *self)
     return next && cost < UINT32_MAX ? (uint32_t)cost : 0;
 }
 
+/* A confirming trap follows its arming within some hundred instructions: all else in between is delivery. */
+static void note_delivery(struct agent_thread *self)
+{
+    int64_t cost = trap_cost(self);
+    if (!cost)
+        return;
+    cost = cost < DELIVERY_LEAST_NS ? DELIVERY_LEAST_NS : cost;
+    cost = cost > DELIVERY_MOST_NS ? DELIVERY_MOST_NS : cost;
+    self->delivery_ns += (cost - self->delivery_ns) / DELIVERY_SMOOTHING;
+}
+
 struct detect_sample sample_of(struct agent_thread *self, uint8_t kind,
                                const struct forecast_outcome *hit, uint64_t watched, float weight,
                                uint32_t node)
@@ -697,6 +758,7 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
             base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);
         return;
     }
+    note_delivery(self);
     memory_note_boundary(&self->memory, hit->insn.address);
     if (hit->insn.flow == ISA_RETURN && agent_owns(registers->ip)) {
         sample_finish(self, WIRE_DROP_AGENT); /* what it loaded, a call of ours has stored */
@@ -891,7 +953,7 @@ void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t b
 {
     struct isa_blame blame = {.address = function, .syscall_number = syscall_number};
     uint8_t direction = isa_syscall_direction(syscall_number);
-    memory_enter(&self->memory, 0);
+    memory_enter(&self->memory, 0, 0);
     thread_note_time(self);
     for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
         if (sample_watches(self, i, address, bytes) &&
@@ -903,7 +965,7 @@ void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t b
 static void trap_of_watchpoint(struct agent_thread *self, uint32_t generation,
                                const struct base_registers *registers, bool late)
 {
-    self->spent_ns += TRAP_COST_NS;
+    self->spent_ns += (uint64_t)self->delivery_ns;
     self->counters->late_traps += late;
     if (self->scout.os.page && self->scout.generation == generation) {
         scout_trap(self, registers, late);
@@ -931,7 +993,7 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
     if (!thread_claim(self))
         return;
     agent_registers(context, &registers);
-    memory_enter(&self->memory, registers.ip);
+    memory_enter(&self->memory, registers.ip, registers.general[BASE_RSP]);
     if (generation == 0 && agent.source == WIRE_SOURCE_COUNT) {
         count_tick(registers.ip);
         log_tick(self, &registers, COUNT_TICK_NS, trap->late);

@@ -50,7 +50,7 @@ static uint32_t stack(const struct base_registers *caller, uint32_t *thread)
         return 0;
     for (int i = 0; i < 64 && hook_translate(registers.ip, &registers.ip); i++)
         ;
-    memory_enter(&self->memory, registers.ip);
+    memory_enter(&self->memory, registers.ip, registers.general[BASE_RSP]);
     struct base_memory memory = {.read = read_stack, .context = &self->memory.base};
     *thread = self->writer.thread;
     return context_enter_callers(self, &registers, &memory, &drop);

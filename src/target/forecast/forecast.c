@@ -148,6 +148,7 @@ struct search {
     struct forecast_outcome out;
     bool hidden;            /* the instruction at hand belongs to an observer                 */
     uint32_t hidden_passed; /* such instructions on the way                          */
+    uint32_t start;         /* the path's length before                              */
     bool foreign;           /* the instruction at hand is one whose accesses are not counted */
     bool straight;          /* the last one fell through to it                               */
     uint64_t back;          /* in such code: behind the call that led there; 0: unknown      */
@@ -474,6 +475,8 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
     machine->fixed &= entry->fixed;
     enum match matched =
         is_string(entry) ? match_string(machine, search, entry) : match(machine, search, entry);
+    if (!stores && search->out.stores_passed)
+        search->out.until_store = machine->path_length - search->start - search->hidden_passed;
     if (matched == MATCH_HIT)
         return hit(machine, search);
     enum step step = STEP_NEXT;
@@ -501,16 +504,15 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
 static enum forecast_result go(struct machine *machine, const struct forecast_goal *goal,
                                struct forecast_outcome *outcome)
 {
-    struct search search = {.goal = goal};
+    struct search search = {.goal = goal, .start = machine->path_length};
     enum forecast_result result = FORECAST_EXHAUSTED;
-    uint32_t before = machine->path_length;
     machine->at_hit = machine->behind = false;
     while (result == FORECAST_EXHAUSTED && machine->path_length < PATH_LENGTH_MAX &&
-           machine->path_length - before - search.hidden_passed < goal->max_instructions)
+           machine->path_length - search.start - search.hidden_passed < goal->max_instructions)
         result = advance(machine, &search);
     if (result == FORECAST_EXHAUSTED && search.foreign && search.back)
         result = blocked(machine, &search, search.back);
-    search.out.instructions = machine->path_length - before - search.hidden_passed;
+    search.out.instructions = machine->path_length - search.start - search.hidden_passed;
     search.out.same_frame = !machine->left && machine->depth == 0;
     search.out.fixed = machine->fixed;
     machine->at_hit = result == FORECAST_HIT;

@@ -11,7 +11,7 @@
  * taken, n random. Single-stepping there costs ~20 us an instruction in a
  * guest, a forecast well under 1 us.
  *
- * Freestanding and signal-safe; all state is in struct forecast (the caller's, 456 KiB, of which
+ * Freestanding and signal-safe; all state is in struct forecast (the caller's, 488 KiB, of which
  * what is not needed is not touched). Thread rule: one thread uses one struct forecast.
  */
 #ifndef HEADROOM_FORECAST_H
@@ -76,6 +76,7 @@ struct forecast_outcome {
     uint32_t accesses_passed; /* accesses of any direction and address on the way, the hit not
                                   included; see forecast_run for what counts */
     uint32_t stores_passed;   /* of matching_passed, those that store */
+    uint32_t until_store; /* if there are any: instructions on the way before the first of them */
     bool
         same_frame; /* calls on the way have returned, and what was executing at the start has not */
     bool fixed;     /* all code on the way is what is_fixed said cannot change */
@@ -83,7 +84,7 @@ struct forecast_outcome {
 
 /* Interpreter state. Members are private to the room; the size is public. */
 struct forecast {
-    _Alignas(16) unsigned char opaque[456 * 1024];
+    _Alignas(16) unsigned char opaque[488 * 1024];
 };
 
 /*
