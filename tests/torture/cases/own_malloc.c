@@ -4,7 +4,7 @@
 
 enum { STORE = 64 << 20, SPECIAL = 12345 };
 static unsigned char store[STORE];
-static _Atomic size_t used;
+static size_t used;
 static _Atomic unsigned specials, foreign;
 
 static bool is_own(const void *block)
