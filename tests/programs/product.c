@@ -12,12 +12,15 @@
 
 #include <string.h>
 
+/* Optimized by all compilers: the loops are what it is about. */
+#define LOOPED __attribute__((noinline))
+
 enum { HEIGHT = 512, WIDTH = 256, RESULTS = 64 };
 
 static double left[WIDTH][HEIGHT], right[RESULTS][WIDTH], result[RESULTS][HEIGHT];
 
-KNOWN_OPAQUE static void multiply(double (*restrict to)[HEIGHT], double (*restrict a)[HEIGHT],
-                                  double (*restrict b)[WIDTH])
+LOOPED static void multiply(double (*restrict to)[HEIGHT], double (*restrict a)[HEIGHT],
+                            double (*restrict b)[WIDTH])
 {
     for (int j = 0; j < RESULTS; j++)
         for (int l = 0; l < WIDTH; l++)
@@ -25,8 +28,8 @@ KNOWN_OPAQUE static void multiply(double (*restrict to)[HEIGHT], double (*restri
                 to[j][i] += b[j][l] * a[l][i];
 }
 
-KNOWN_OPAQUE static void multiply_four(double (*restrict to)[HEIGHT], double (*restrict a)[HEIGHT],
-                                       double (*restrict b)[WIDTH])
+LOOPED static void multiply_four(double (*restrict to)[HEIGHT], double (*restrict a)[HEIGHT],
+                                 double (*restrict b)[WIDTH])
 {
     for (int j = 0; j < RESULTS; j += 4)
         for (int l = 0; l < WIDTH; l++)
@@ -38,7 +41,7 @@ KNOWN_OPAQUE static void multiply_four(double (*restrict to)[HEIGHT], double (*r
             }
 }
 
-KNOWN_OPAQUE static double sum_up(double (*a)[HEIGHT])
+LOOPED static double sum_up(double (*a)[HEIGHT])
 {
     double sum = 0;
     for (int l = 0; l < WIDTH; l++)
@@ -58,13 +61,15 @@ int main(int argc, char **argv)
     for (int j = 0; j < RESULTS; j++)
         for (int l = 0; l < WIDTH; l++)
             right[j][l] = 1.0 / (1 + j + l);
-    for (long round = strtol(argv[2], NULL, 10); round > 0; round--)
+    for (long round = strtol(argv[2], NULL, 10); round > 0; round--) {
+        __asm__ volatile("" ::: "memory"); /* rounds are not known to do the same */
         if (strcmp(argv[1], "sums") == 0)
             sum += sum_up(left);
         else if (strcmp(argv[1], "jammed") == 0)
             multiply_four(result, left, right);
         else
             multiply(result, left, right);
+    }
     for (int j = 0; j < RESULTS; j++)
         sum += result[j][HEIGHT - 1];
     return sum < 0;
