@@ -24,6 +24,7 @@ VERBS = {
     "run": ["run", "-q"],
     "waste": ["waste", "-q"],
     "reuse": ["reuse", "-q"],
+    "sharing": ["sharing", "-q"],
     "interference": ["interference", "-q"],
 }
 
