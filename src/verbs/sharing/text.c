@@ -58,13 +58,13 @@ static void print_legend(struct printer *printer)
 }
 
 /*
- * Nothing found says as much as there are samples: a touch of a line with the share p of all accesses is published and met by
- * another thread in about one tick of 2/p, so that 3 such ticks are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md).
+ * Nothing found says as much as there are looks at the board: a touch of a line with the share p of all accesses is met
+ * in about one look of 2/p, so that 3 are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md).
  */
 static void print_none(struct printer *printer, const struct sharing_report *report)
 {
     char line[TEXT_BYTES], share[32];
-    double least = report->watched.samples ? 6 / (double)report->watched.samples : 1;
+    double least = report->watched.armed ? 6 / (double)report->watched.armed : 1;
     snprintf(line, sizeof line, "No line %s between threads often enough to matter.",
              report->live ? "was seen to move" : "moves");
     print_percent(least, share);
