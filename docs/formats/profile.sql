@@ -647,13 +647,15 @@ CREATE TABLE memory(id INTEGER PRIMARY KEY, object INTEGER NOT NULL, name INTEGE
 
 -- Since version 12. Merging: rows with equal keys become one.
 -- Rows are in the order of their keys, which differ.
-CREATE TABLE located(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, memory INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL, seen INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(kind, first, second, memory)) WITHOUT ROWID;
+CREATE TABLE located(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, memory INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL, field TEXT, member TEXT, seen INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(kind, first, second, memory)) WITHOUT ROWID;
 --   kind                  0 to 3                      key
 --   first                 context, or 0               key
 --   second                context, or 0               key
 --   memory                memory                      key
 --   low                   0 to 2^63-1                 smallest
 --   high                  0 to 2^63-1                 largest
+--   field                 text, or NULL               NULL unless the same
+--   member                text, or NULL               NULL unless the same
 --   seen                  0 to 2^50                   sum
 --   weight                0 to 1e+30                  sum
 

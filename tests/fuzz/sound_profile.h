@@ -193,7 +193,16 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_memories(profile) = (struct profile_memory){
         .object = PROFILE_OBJECT_HEAP, .context = first, .other = 1, .size = 4096};
     *profile_add_located(profile) =
-        (struct profile_located){PROFILE_DEAD, first, first, 1, 64, 72, 3, 24};
+        (struct profile_located){PROFILE_DEAD,
+                                 first,
+                                 first,
+                                 1,
+                                 64,
+                                 72,
+                                 profile_keep(profile, "counters[4].misses (struct counter +8)"),
+                                 profile_keep(profile, "counters[].misses"),
+                                 3,
+                                 24};
     *profile_add_shared_watches(profile) =
         (struct profile_shared_watch){1, 100, 60, 20, 5, 4, 3, 2, 1};
     *profile_add_shared_seens(profile) =

@@ -92,6 +92,12 @@ size_t binary_fields(struct binary *binary, const struct binary_object *object, 
 {
     return 0;
 }
+
+void binary_object_text(struct binary *binary, const struct binary_object *object, uint64_t offset,
+                        char *text, size_t size)
+{
+    text[0] = 0;
+}
 #endif
 
 #endif

@@ -287,6 +287,8 @@ uint32_t *import_located_node(const struct import_gather *gather, size_t index);
 bool import_located_in_module(const struct import_gather *gather, uint32_t module);
 bool import_located_of_module(struct import_gather *gather, uint32_t module, struct binary *binary);
 /* After import_name: the rows. */
+/* Between naming and contexts: types of blocks of the heap. */
+bool import_located_blocks(struct import_gather *gather, const struct binary_options *symbols);
 bool import_located_finish(struct import_gather *gather);
 void import_located_free(struct import_located *located); /* NULL does nothing */
 

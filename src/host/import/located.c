@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CHANCE_LEAST_INVERSE = 1 << 20 };
+enum { CHANCE_LEAST_INVERSE = 1 << 20, FIELD_BYTES = 256, BLOCKS_MAX = 4096 };
 
 /* Keys first. Of what is not in a module or a block the offset says nothing. */
 struct item {
@@ -27,7 +27,7 @@ struct item {
     uint64_t low, high;
     uint64_t seen;
     double weight;
-    const char *name, *type;
+    const char *name, *type, *field, *member;
     uint64_t name_bytes;
 };
 
@@ -249,6 +249,37 @@ static uint64_t code_of(const struct import_gather *gather, const struct item *i
                                             : 0;
 }
 
+/* "a[3][1].b" without its numbers: "a[][].b". */
+static void strip_indices(const char *path, char stripped[FIELD_BYTES])
+{
+    size_t used = 0;
+    bool inside = false;
+    for (; *path && used + 1 < FIELD_BYTES; path++) {
+        inside = inside && *path != ']' && *path != ')';
+        if (!inside)
+            stripped[used++] = *path;
+        inside |= *path == '[' || (*path == '(' && used > 1);
+    }
+    stripped[used] = 0;
+}
+
+/* The field with the bytes from item->low to item->high, if that is one. */
+static bool name_field(struct import_gather *gather, struct binary *binary,
+                       const struct binary_object *object, struct item *item)
+{
+    struct binary_field fields[2];
+    char text[FIELD_BYTES];
+    bool good = true;
+    if (item->high == UINT64_MAX ||
+        binary_fields(binary, object, item->low, item->high + 1, fields, 2) != 1)
+        return true;
+    binary_object_text(binary, object, item->low, text, sizeof text);
+    item->field = import_keep(gather->profile, text, &good);
+    strip_indices(fields[0].path, text);
+    item->member = import_keep(gather->profile, text, &good);
+    return good || import_no_memory(gather);
+}
+
 static bool name_item(struct import_gather *gather, struct binary *binary, struct item *item)
 {
     struct binary_object found;
@@ -265,7 +296,32 @@ static bool name_item(struct import_gather *gather, struct binary *binary, struc
     item->type = import_keep(gather->profile, found.type, &good);
     item->name_bytes = found.bytes;
     item->low = item->high = item->at - found.start;
-    return good || import_no_memory(gather);
+    return (good || import_no_memory(gather)) && name_field(gather, binary, &found, item);
+}
+
+/* By what the callers of the allocation take blocks for. */
+bool import_located_blocks(struct import_gather *gather, const struct binary_options *symbols)
+{
+    struct import_located *located = gather->located;
+    bool good = true;
+    struct import_types *types = NULL;
+    for (size_t i = 0, asked = 0; good && located && i < located->count && asked < BLOCKS_MAX;
+         i++) {
+        struct item *item = &located->items[i];
+        struct binary *binary;
+        struct binary_object found;
+        if (item->object != WIRE_OBJECT_HEAP || !item->node)
+            continue;
+        asked++;
+        if (!types && !(types = import_types_begin(gather, symbols)))
+            return import_no_memory(gather);
+        if (!import_types_allocated(types, item->node, item->size, &binary, &found))
+            continue;
+        item->type = import_keep(gather->profile, found.type, &good);
+        good = (good || import_no_memory(gather)) && name_field(gather, binary, &found, item);
+    }
+    import_types_end(types);
+    return good;
 }
 
 bool import_located_of_module(struct import_gather *gather, uint32_t module, struct binary *binary)
@@ -304,6 +360,8 @@ static bool add_row(struct profile *profile, const struct item *item)
                                     .memory = (uint32_t)profile->memories_count - 1,
                                     .low = item->name || in_block(item->object) ? item->low : 0,
                                     .high = item->name || in_block(item->object) ? item->high : 0,
+                                    .field = item->field,
+                                    .member = item->member,
                                     .seen = item->seen,
                                     .weight = item->weight};
     return true;

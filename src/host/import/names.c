@@ -494,7 +494,8 @@ bool import_name(struct import_gather *gather, const struct import_run *run,
     bool good = namer.loops && namer.jits && namer.roles && make_queries(&namer) &&
                 name_all(&namer, teller) && settle_roles(&namer) &&
                 import_sharing_names(gather, symbols) && import_shared_fields(gather, symbols) &&
-                make_contexts(&namer) && tell_details(&namer, gather->profile->run.start_ns) &&
+                import_located_blocks(gather, symbols) && make_contexts(&namer) &&
+                tell_details(&namer, gather->profile->run.start_ns) &&
                 import_jit_tell(namer.jits, namer.nameless) && import_loops_tell(namer.loops) &&
                 import_roles_traits(namer.roles);
     sort_findings(gather->profile);

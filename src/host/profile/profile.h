@@ -726,6 +726,10 @@ struct profile_located {
     uint32_t memory;              /* index into memories */
     uint64_t low,
         high; /* offsets in the object, the least and the greatest seen; 0 if that says nothing */
+    const char *
+        field; /* the only one, "counters[4].misses (struct counter +8)"; NULL: not known, or several */
+    const char *
+        member; /* the same without indices, "counters[].misses", where elements differ; NULL likewise */
     uint64_t seen; /* findings */
     double weight;
 };

@@ -677,6 +677,8 @@ static const struct schema_column located_columns[] = {
     {MEMBER(located, memory), ID(memories), KEY},
     {MEMBER(located, low), NUMBER64, SMALLER},
     {MEMBER(located, high), NUMBER64, LARGER},
+    {MEMBER(located, field), TEXT_OR_NULL, AGREED},
+    {MEMBER(located, member), TEXT_OR_NULL, AGREED},
     {MEMBER(located, seen), COUNT, SUM},
     {MEMBER(located, weight), WEIGHT, SUM},
 };

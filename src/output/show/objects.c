@@ -65,6 +65,11 @@ struct sums {
     uint64_t known, seen;
 };
 
+static const char *agreed(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0 ? a : NULL;
+}
+
 static void add_row(const struct objects *objects, struct sums *sums,
                     const struct profile_located *row)
 {
@@ -82,8 +87,14 @@ static void add_row(const struct objects *objects, struct sums *sums,
     struct objects_found *found = &sums->found[i];
     if (i == sums->count) {
         sums->count++;
-        *found = (struct objects_found){.memory = memory, .low = row->low, .high = row->high};
+        *found = (struct objects_found){.memory = memory,
+                                        .low = row->low,
+                                        .high = row->high,
+                                        .field = row->field,
+                                        .member = row->member};
     }
+    found->field = agreed(found->field, row->field);
+    found->member = agreed(found->member, row->member);
     found->low = found->low < row->low ? found->low : row->low;
     found->high = found->high > row->high ? found->high : row->high;
     found->share += row->weight;
@@ -106,6 +117,8 @@ static struct objects_found heaviest(const struct sums *sums)
             found.memory = sums->found[i].memory;
             found.low = sums->found[i].low;
             found.high = sums->found[i].high;
+            found.field = sums->found[i].field;
+            found.member = sums->found[i].member;
             found.share = sums->found[i].share;
         }
     found.share = sums->weight > 0 ? found.share / sums->weight : 0;
@@ -156,6 +169,12 @@ static void add_variable(const struct objects_found *found, char *line, size_t b
 {
     const struct profile_memory *memory = found->memory;
     char name[NAME_BYTES], clean[NAME_BYTES];
+    const char *field = found->field ? found->field : found->member;
+    if (field) {
+        name_clean(field, clean, sizeof clean);
+        print_add(line, bytes, "%s", clean);
+        return;
+    }
     name_clean(memory->name, clean, sizeof clean);
     name_shorten(clean, NAME_COLUMNS, name);
     print_add(line, bytes, "%s", name);
@@ -222,6 +241,19 @@ void objects_text(const struct printer *printer, const struct objects_found *fou
         snprintf(line, bytes, "%s", whole);
 }
 
+/* Of a block of the heap: which field, if the pointer that took it says so. */
+static void print_guess(struct printer *printer, const struct objects_found *found)
+{
+    const char *field = found->field ? found->field : found->member;
+    char clean[NAME_BYTES], line[TEXT_BYTES];
+    if (!found->memory || found->memory->object != PROFILE_OBJECT_HEAP || !field)
+        return;
+    name_clean(field, clean, sizeof clean);
+    snprintf(line, sizeof line, "perhaps %s", clean);
+    fprintf(printer->out, "%*s%.*s\n", INDENT + LABEL, "",
+            (int)name_fitting(line, COLUMNS - INDENT - LABEL), line);
+}
+
 void objects_print(struct printer *printer, const struct objects_found *found)
 {
     char line[TEXT_BYTES];
@@ -230,6 +262,7 @@ void objects_print(struct printer *printer, const struct objects_found *found)
     if (line[0])
         fprintf(printer->out, "%*s%s%-*s%s%s\n", INDENT, "", print_on(printer, DIM), LABEL,
                 "memory", print_off(printer), line);
+    print_guess(printer, found);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------- */
@@ -256,6 +289,8 @@ void objects_json(struct json *json, const struct places *places, const struct o
         json_count(json, "offset", found->low);
         json_count(json, "offset_last", found->high);
     }
+    json_text(json, "field", found->field);
+    json_text(json, "member", found->member);
     json_flag(json, "other_thread", memory->other != 0);
     json_decimal(json, "share", found->share, 6);
     json_count(json, "known", found->known);

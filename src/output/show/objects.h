@@ -30,6 +30,7 @@ void objects_free(struct objects *objects);
 struct objects_found {
     const struct profile_memory *memory; /* NULL: none is known */
     uint64_t low, high;                  /* offsets in it, the least and the greatest */
+    const char *field, *member;          /* as in struct profile_located, of all of them */
     double share;                        /* of the locations whose object is known, (0, 1] */
     uint64_t known, seen;                /* samples whose object is known, of all that were asked */
 };
