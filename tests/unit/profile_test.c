@@ -534,7 +534,7 @@ static void full_disk_leaves_what_was_there(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *mounted = in_directory("small"), *path = in_directory("small/p.headroom");
     assert_int_equal(mkdir(mounted, 0700), 0);
-    if (geteuid() != 0 || mount("none", mounted, "tmpfs", 0, "size=384k") != 0) {
+    if (geteuid() != 0 || mount("none", mounted, "tmpfs", 0, "size=640k") != 0) {
         /* cmocka's "not ok # SKIP" reads as a failure. */
         print_message("# not tested: not allowed to mount a small file system\n");
         return;
