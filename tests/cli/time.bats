@@ -135,6 +135,41 @@ assert expected == sorted(expected, reverse=True) and all(f["slight"] == (f["exp
     "$HEADROOM" diff run.headroom run.headroom | grep -q '^  run.gain '
 }
 
+# The step of an automaton: all that it loads it has loaded before, and needs again.
+@test "run: where no gain is to be expected, it says so, and where the time goes" {
+    need_watchpoints
+    cat >automaton.c <<'END'
+#include <stdio.h>
+static unsigned char next[64][256], text[4096];
+static __attribute__((noinline)) unsigned step_through(unsigned state)
+{
+    for (unsigned i = 0; i < sizeof text; i++)
+        state = next[state][text[i]];
+    return state;
+}
+int main(void)
+{
+    unsigned state = 1;
+    for (unsigned i = 0; i < 64 * 256; i++)
+        next[i / 256][i % 256] = i * 2654435761u >> 26;
+    for (unsigned i = 0; i < sizeof text; i++)
+        text[i] = i * 40503u >> 8;
+    for (unsigned i = 0; i < 150000; i++)
+        state = step_through(state);
+    printf("%u\n", state);
+}
+END
+    ${CC:-cc} -O2 -g -o automaton automaton.c
+    try 0 "$HEADROOM" run --budget 10% -o run.headroom -- ./automaton
+    "$HEADROOM" report run.headroom | tr -s ' \n' ' ' >text
+    grep -q 'What to fix first nothing: no finding is expected to gain 1 % of the CPU time; it goes to step_through' text
+    lacks '#1' text
+    "$HEADROOM" report --format json run.headroom | python3 -c '
+import json, sys
+found = [f for f in json.load(sys.stdin)["run"]["findings"] if not f["weak"]]
+assert found and all(f["slight"] and f["expected"] < 0.01 for f in found), found'
+}
+
 # An interpreter's indirect jumps often end a look ahead, which then goes on from a breakpoint.
 @test "a tick is counted once, whatever its way ahead" {
     for verb in waste run; do
