@@ -1480,6 +1480,8 @@ static void advice_follows_the_evidence(void **state)
         {PROFILE_SILENT, "f", "f", 2, 2, "refilled although", "silent.same-line"},
         {PROFILE_SILENT, "f", "__libc_calloc", 2, 1, "still holds zeroes", "silent.cleared"},
         {PROFILE_LOAD, "__strcmp_avx2", "__strcmp_avx2", 0, 0, "linear search", "load.compared"},
+        {PROFILE_LOAD, "__strlen_avx2", "__rawmemchr_avx2", 0, 0, "scanned for its end",
+         "load.scanned"},
         {PROFILE_LOAD, "find", "find", 5, 5, "same links are followed", "load.chain"},
         {PROFILE_LOAD, "find", "size", 5, 5, "same links are followed", "load.chain"},
         {PROFILE_LOAD, "f", "f", 6, 6, "goes over the same unchanged data", "load.walked"},
