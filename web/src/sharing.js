@@ -146,7 +146,7 @@ function advice(line) {
 }
 
 function detail(line, app) {
-  const facts = [["share", percent(line.share)], typeof line.transfers === "number" && ["transfers", count(line.transfers)], ["by", CLASSES[line.class]], ["threads", line.threads],
+  const facts = [["share", percent(line.share)], app.data.report.engine !== "live" && ["transfers", count(line.transfers)], ["by", CLASSES[line.class]], ["threads", line.threads],
     line.size > 0 && ["size", several(line.size, "byte")]].filter(Boolean);
   const parts = line.parts?.length > 1 ? h("p", { class: "note" }, "On this line: ", line.parts.map((p) => (p.byte === null || p.byte < 0 ? p.name : `${p.name} (byte ${p.byte})`)).join(", ")) : null;
   return h("div", { class: "detail" }, h("h3", null, nameSpan(objectName(line)), " ", h("button", { class: "copy", onclick: () => app.copy(line.object) }, "copy name")),

@@ -106,8 +106,10 @@ static bool together(const struct profile_shared_field *const *fields, size_t co
         least = index < least ? index : least;
         most = index > most ? index : most;
     }
-    snprintf(text, NAME_BYTES, "%.*s%" PRIu64 "%s%" PRIu64 "%s", (int)pattern.before, first, least,
-             seen + 1 == count ? ".." : ",..,", most, first + length - pattern.behind);
+    bool all = seen + 1 == count;
+    snprintf(text, NAME_BYTES, "%.*s%s%" PRIu64 "%s%" PRIu64 "%s", (int)pattern.before, first,
+             all || count == 2 ? "" : "some of ", least, !all && count == 2 ? "," : "..", most,
+             first + length - pattern.behind);
     return true;
 }
 
