@@ -44,10 +44,14 @@ struct ticks {
 struct work {
     const struct places *places;
     struct gain_list *list;
-    struct ticks *lines; /* by line */
-    uint32_t *loop_of;   /* by frame; 0: none */
-    bool *waiting;       /* by row of times: at what waits for data that caches have lost */
-    double ns, squares;  /* of all ticks */
+    struct ticks *lines;   /* by line */
+    uint32_t *loop_of;     /* by frame; 0: none */
+    uint32_t *function_of; /* by frame: the number of its function, from 1 */
+    double
+        *around[2][2]; /* time_around of loops and of functions, by [spreads]; < 0: not known yet */
+    bool *passing;     /* by context, for one question */
+    bool *waiting;     /* by row of times: at what waits for data that caches have lost */
+    double ns, squares; /* of all ticks */
 };
 
 /* The line that an innermost frame is of; 0: the system's code, or not known. */
@@ -231,29 +235,34 @@ static bool is_in_loop(const struct profile *profile, uint32_t loop, uint32_t ar
     return loop == around;
 }
 
-/* Does the stack pass through the loop or, without one, through the function? */
-static bool passes(const struct work *work, uint32_t context, uint32_t loop, uint32_t function)
+/* Marks the contexts whose stacks pass through the loop or, without one, through the function. Parents precede children. */
+static void mark_passing(const struct work *work, uint32_t loop, uint32_t function)
 {
     const struct profile *profile = work->places->profile;
-    for (; context; context = profile->contexts[context].parent) {
-        uint32_t frame = profile->contexts[context].frame;
-        if (loop ? work->loop_of[frame] && is_in_loop(profile, work->loop_of[frame], loop)
-                 : place_same_function(&profile->frames[frame], &profile->frames[function]))
-            return true;
+    work->passing[0] = false;
+    for (size_t i = 1; i < profile->contexts_count; i++) {
+        const struct profile_context *context = &profile->contexts[i];
+        uint32_t inner = work->loop_of[context->frame];
+        bool here = loop ? inner && is_in_loop(profile, inner, loop)
+                         : work->function_of[context->frame] == function;
+        work->passing[i] = here || work->passing[context->parent];
     }
-    return false;
 }
 
-/* spreads: and in what waits for data elsewhere. */
+/* spreads: and in what waits for data elsewhere. Many findings lie in one loop or function: each is asked for once. */
 static double time_around(const struct work *work, uint32_t frame, bool spreads)
 {
     const struct profile *profile = work->places->profile;
+    uint32_t loop = work->loop_of[frame], function = work->function_of[frame];
+    double *known = loop ? &work->around[spreads][0][loop] : &work->around[spreads][1][function];
+    if (*known >= 0)
+        return *known;
     double ns = 0;
+    mark_passing(work, loop, function);
     for (size_t i = 0; i < profile->times_count; i++)
-        if ((spreads && work->waiting[i]) ||
-            passes(work, profile->times[i].context, work->loop_of[frame], frame))
+        if ((spreads && work->waiting[i]) || work->passing[profile->times[i].context])
             ns += (double)profile->times[i].ns;
-    return ns;
+    return *known = ns;
 }
 
 /* The innermost frame in own code: several of one line may lie in different loops. */
@@ -551,6 +560,60 @@ static double user_share(const struct profile *profile)
     return known ? 1 - run->system_s / run->cpu_s : 1;
 }
 
+static bool equal_function(const void *items, uint32_t item, const void *key)
+{
+    const struct profile_frame *const *functions = items;
+    return place_same_function(functions[item], key);
+}
+
+/* Numbers the functions of frames; *count: the largest number. False: no memory. */
+static bool number_functions(struct work *work, uint32_t *count)
+{
+    const struct profile *profile = work->places->profile;
+    const struct profile_frame **functions = calloc(profile->frames_count + 1, sizeof *functions);
+    struct util_index index = {0};
+    bool good = functions && work->function_of, found;
+    *count = 1;
+    for (size_t i = 1; good && i < profile->frames_count; i++) {
+        const struct profile_frame *frame = &profile->frames[i];
+        good = util_index_enter(&index, place_function_hash(frame), equal_function, functions,
+                                frame, *count, &work->function_of[i], &found);
+        if (good && !found)
+            functions[(*count)++] = frame;
+    }
+    util_index_free(&index);
+    free(functions);
+    return good;
+}
+
+static bool prepare_around(struct work *work)
+{
+    const struct profile *profile = work->places->profile;
+    uint32_t functions;
+    work->function_of = calloc(profile->frames_count + 1, sizeof *work->function_of);
+    work->passing = calloc(profile->contexts_count + 1, sizeof *work->passing);
+    bool good = number_functions(work, &functions) && work->passing;
+    for (unsigned i = 0; good && i < 4; i++) {
+        size_t count = i % 2 ? functions : profile->loops_count + 1;
+        double *around = work->around[i / 2][i % 2] = malloc((count + 1) * sizeof *around);
+        for (size_t j = 0; around && j <= count; j++)
+            around[j] = -1;
+        good = around != NULL;
+    }
+    return good;
+}
+
+static void end_work(struct work *work)
+{
+    for (unsigned i = 0; i < 4; i++)
+        free(work->around[i / 2][i % 2]);
+    free(work->function_of);
+    free(work->passing);
+    free(work->lines);
+    free(work->loop_of);
+    free(work->waiting);
+}
+
 static bool begin(struct work *work)
 {
     const struct profile *profile = work->places->profile;
@@ -563,7 +626,7 @@ static bool begin(struct work *work)
     for (size_t i = 0; work->loop_of && i < profile->frame_loops_count; i++)
         work->loop_of[profile->frame_loops[i].frame] = profile->frame_loops[i].loop;
     work->waiting = calloc(profile->times_count + 1, sizeof *work->waiting);
-    return work->lines && work->loop_of && work->waiting;
+    return work->lines && work->loop_of && work->waiting && prepare_around(work);
 }
 
 bool gain_make(const struct places *places, struct source_cache *sources, struct gain_list *list)
@@ -576,9 +639,7 @@ bool gain_make(const struct places *places, struct source_cache *sources, struct
         add_times(&work, &sink);
         good = make_findings(&work);
     }
-    free(work.lines);
-    free(work.loop_of);
-    free(work.waiting);
+    end_work(&work);
     free(sink.wasted.items);
     free(sink.waiting.items);
     if (good)
