@@ -212,7 +212,7 @@ import json
 deep, live = json.load(open("deep.json")), json.load(open("live.json"))
 # But for the first use of each line behind the loop that made it, which happens once: of eight in the first of four rounds one.
 assert deep["exact"] and deep["share"] == 31 / 32 and deep["ci95"] == [31 / 32] * 2 and not deep["weak"], deep
-assert deep["advice"]["evidence"] == "exact", deep
+assert not deep["advice"] or deep["advice"]["evidence"] == "exact", deep
 assert not live["exact"] and live["ci95"][0] < live["ci95"][1], live
 P
 }
@@ -242,7 +242,7 @@ for name, advice in ("ww", "sharing.apart"), ("true", "sharing.same"):
     assert finding["kinds"][0] == "sharing" and finding["evidence"] == "exact" and not finding["weak"], finding
     gain = finding["gain"]
     # Two accesses of three instructions each, about, are one transfer of a hundred: almost all of the line's time.
-    assert 0.5 < gain["direct"] <= gain["ceiling"] <= 1, gain
+    assert 0 < 0.8 * gain["ceiling"] < gain["direct"] <= gain["ceiling"] <= 1, gain
 assert not symptoms("padded")
 P
 }
