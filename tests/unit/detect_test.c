@@ -1495,7 +1495,7 @@ static void renewal_forgets_what_never_trapped(void **state)
     for (unsigned registers = 1; registers <= 4; registers += 3) {
         double reservoir = traps_after_silence(registers, DETECT_RESERVOIR);
         double renewal = traps_after_silence(registers, DETECT_RENEWAL);
-        print_message("%u: of 200 %.1f trap, with renewal %.1f\n", registers, reservoir, renewal);
+        print_message("# %u: of 200 %.1f trap, with renewal %.1f\n", registers, reservoir, renewal);
         assert_true(renewal > 100 && renewal > 2 * reservoir);
     }
 }

@@ -103,7 +103,7 @@ static bool is_store(const struct work *work, uint32_t number, const char *name,
     const struct asm_statement *statement = &work->file->statements[number];
     struct asm_slice operands = statement->operands;
     struct stack_operand operand;
-    const char *comma = memchr(operands.text, ',', operands.bytes);
+    const char *comma = operands.bytes ? memchr(operands.text, ',', operands.bytes) : NULL;
     if (statement->kind != ASM_INSTRUCTION || !asm_is(statement->name, name) || !comma ||
         !find_stack_operand(operands, 0, &operand) ||
         operand.at < (size_t)(comma - operands.text) || operands.text[operands.bytes - 1] != ')')

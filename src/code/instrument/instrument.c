@@ -255,7 +255,7 @@ enum base_status instrument_file(struct asm_file *file, const struct instrument_
             .options = options,
             .number = i,
             .function = &file->functions[i],
-            .blocks = file->blocks + file->functions[i].first_block,
+            .blocks = file->blocks ? file->blocks + file->functions[i].first_block : NULL,
         };
         instrument_function(&work);
         add_counts(counts, &work);

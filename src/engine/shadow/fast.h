@@ -40,8 +40,9 @@ struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair 
 
 SHADOW_INLINE struct shadow_record *shadow_record_of(const struct shadow *shadow, uint64_t address)
 {
-    return (struct shadow_record *)(void *)(shadow->base +
-                                            (address >> 3) * sizeof(struct shadow_record));
+    /* Numbers, because the record of address 0 is not in any array. */
+    return (struct shadow_record *)((uintptr_t)shadow->base +
+                                    (address >> 3) * sizeof(struct shadow_record));
 }
 
 SHADOW_INLINE uint64_t shadow_key(const struct shadow_pair *pair)

@@ -118,8 +118,11 @@ bool estimate_amounts(const struct estimate_use *uses, size_t uses_count, uint32
     for (size_t use = 0, first = 0, end = 0; use < uses_count && good; use++, first = end) {
         while (end < count && watches[end].use == first_use + use)
             end++;
-        share_context(survival, &uses[use], watches + first, end - first, amounts + first,
-                      own + first, &never[use]);
+        if (!count) /* no arrays */
+            share_context(survival, &uses[use], NULL, 0, NULL, NULL, &never[use]);
+        else
+            share_context(survival, &uses[use], watches + first, end - first, amounts + first,
+                          own + first, &never[use]);
     }
     if (good)
         spread_assumed(survival, watches, count, amounts);

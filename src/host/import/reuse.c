@@ -251,7 +251,7 @@ static bool finish_all(struct finishing *finishing, double *scratch)
         estimate->first_use = (uint32_t)first_use;
         estimate->uses = samples->uses + first_use;
         estimate->uses_count = use - first_use;
-        estimate->watches = samples->watches + first;
+        estimate->watches = watch > first ? samples->watches + first : NULL;
         estimate->count = watch - first;
         if (!finish_process(finishing))
             return false;

@@ -141,6 +141,8 @@ void mrc_curve_prepare(const double *time, double first_touches, struct mrc_curv
 
 static unsigned bin_of(double distance)
 {
+    if (!(distance > 0))
+        return 0;
     return distance < 0x1p63 ? distance_bin((uint64_t)distance) : DISTANCE_BINS - 1;
 }
 

@@ -18,7 +18,8 @@ struct part {
 static void next_part(const struct profile *profile, const struct profile_reuse *reuse,
                       struct part *part)
 {
-    const struct profile_bin *end = profile->bins + profile->bins_count;
+    const struct profile_bin *end =
+        profile->bins_count ? profile->bins + profile->bins_count : NULL;
     part->reuse = reuse;
     for (part->first = part->end; part->first < end && part->first->process < reuse->process;)
         part->first++;

@@ -35,6 +35,8 @@ static void print_symptom(struct printer *printer, const struct gain_symptom *sy
     if (symptom->counted && symptom->one_in > 1)
         print_add(line, sizeof line, "(counted at one line of memory in %" PRIu64 ")",
                   symptom->one_in);
+    else if (symptom->counted && strcmp(symptom->kind, "reuse") == 0)
+        print_add(line, sizeof line, "(at most, by exact distances)");
     else if (symptom->counted)
         print_add(line, sizeof line, "(exact: all were counted)");
     else
