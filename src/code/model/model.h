@@ -123,6 +123,7 @@ enum model_figure_kind {
     MODEL_REORDER_BUFFER,  /* slots */
     MODEL_LOOP_BUFFER,     /* slots; 0: none */
     MODEL_FETCH,           /* bytes of a block that predecoding takes a cycle; 0: no matter */
+    MODEL_DECODED,         /* slots that the decoded cache delivers a cycle (loops); 0: no matter */
     MODEL_GENERAL_VECTOR,  /* round trip general → vector → general register */
     MODEL_FIGURES
 };
@@ -152,6 +153,14 @@ enum {                             /* rules, bits */
        MODEL_MEMORY_IMMEDIATE = 4096, /* FUSES_MEMORY, also with an immediate (cmp [m], i) */
        MODEL_SIMPLE_LOADS_FAST =
            8192, /* a load whose base was just loaded, small offset, is a cycle earlier (old Intel) */
+       MODEL_INDEXED_STORES_LOAD =
+           16384, /* the address of a store that has an index register is for the units of MODEL_LOAD
+                     alone: a use of the units of MODEL_STORE_ADDRESS becomes one of those (port 7) */
+       MODEL_LENGTH_STALLS = 32768, /* an operand-size prefix that changes the length of an
+                                       immediate stalls predecoding for 3 cycles */
+       MODEL_ALIGNED_BRANCHES =
+           65536, /* a branch that crosses or ends at a 32-byte boundary keeps its line out of the
+                     decoded cache (Intel's erratum of conditional jumps) */
 };
 
 enum model_role {
@@ -204,6 +213,13 @@ const struct model_machine *model_machine(const struct model *model);
 
 /* The figures of the form with that key; NULL: the model has none. */
 const struct model_figures *model_find(const struct model *model, const char *key, size_t bytes);
+
+/*
+ * Figures for a key that model_find does not know, from similar forms, in this order: another mnemonic that costs the same (of
+ * conditions: cmovb like cmovz), no masking or broadcasting, a register form and a load, other widths of operands,
+ * and if there is nothing: one micro-operation of a cycle for any of MODEL_ALU's units. The latter: false. Sources are MODEL_DERIVED.
+ */
+bool model_estimate(const struct model *model, const char *key, struct model_figures *figures);
 
 /* least or most latency from one operand to another: the entry that names both, else `from`, else `to`, else neither.
    Negative: none applies. */

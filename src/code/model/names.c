@@ -23,6 +23,7 @@ static const struct {
     [MODEL_REORDER_BUFFER] = {"reorder-buffer", "slots of the reorder buffer"},
     [MODEL_LOOP_BUFFER] = {"loop-buffer", "slots of the loop buffer"},
     [MODEL_FETCH] = {"fetch", "bytes of code predecoded a cycle"},
+    [MODEL_DECODED] = {"decoded", "slots from the decoded cache a cycle"},
     [MODEL_GENERAL_VECTOR] = {"general-vector", "general to vector register and back"},
 };
 
