@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/* What the files of room bounds share. */
+#ifndef HEADROOM_BOUNDS_INTERNAL_H
+#define HEADROOM_BOUNDS_INTERNAL_H
+
+#include "bounds/bounds.h"
+
+#include <math.h>
+
+enum { COST_USES = MODEL_PARTS };
+
+/* What an instruction of the block costs on the machine, after idioms and fusion with its neighbours. */
+struct cost {
+    const struct model_figures *figures; /* NULL: of what is free alone */
+    bool guessed;                        /* the model knows neither the form nor a similar one */
+    bool zeroes;                         /* result needs no input and no unit */
+    bool breaks;                         /* needs no input */
+    bool eliminated;                     /* move that renaming does */
+    bool fused;                          /* into the instruction before it: no slot, no units */
+    bool free;                           /* nop: a slot, nothing else */
+    float slots;                         /* of dispatch */
+    float decoded;                       /* slots in the decoders: before un-lamination */
+    float operations;
+    uint8_t use_count;
+    struct model_use uses[COST_USES];
+};
+
+/* What is made from the arguments of bounds_of, for the steps. */
+struct work {
+    const struct bounds_block *block;
+    const struct model *model;
+    const struct model_machine *machine;
+    const struct bounds_options *options;
+    const struct bounds_latencies *latencies;
+    struct cost *costs;
+    struct model_figures
+        *estimates; /* by instruction, where the model lacks the form; NULL: nowhere */
+    struct bounds *out;
+};
+
+static inline bool has_rule(const struct work *work, uint32_t rule)
+{
+    return (work->machine->rules & rule) != 0;
+}
+
+/* The machine's figure, or `otherwise` if it is unknown. */
+static inline float figure(const struct work *work, enum model_figure_kind kind, float otherwise)
+{
+    const struct model_figure *known = &work->machine->figures[kind];
+    return known->source == MODEL_UNKNOWN ? otherwise : known->value;
+}
+
+static inline bool is_general(uint8_t reg)
+{
+    return reg < BOUNDS_VECTOR;
+}
+
+static inline bool is_vector(uint8_t reg)
+{
+    return reg >= BOUNDS_VECTOR && reg < BOUNDS_MASK;
+}
+
+static inline bool loads(const struct bounds_operand *operand)
+{
+    return operand->kind == BOUNDS_MEMORY && operand->reads;
+}
+
+static inline bool stores(const struct bounds_operand *operand)
+{
+    return operand->kind == BOUNDS_MEMORY && operand->writes;
+}
+
+/* cost.c: fills work->costs. False: no memory. */
+bool costs_of(struct work *work);
+
+/* resource.c: the resource bound, its table and the pressure of instructions. False: no memory. */
+bool resources_of(struct work *work);
+
+/* front.c */
+void front_end_of(struct work *work);
+
+/* vertices.c: latencies between the operands of one instruction. */
+struct arc_latency {
+    int32_t least, most; /* thousandths */
+};
+/* Part of the instruction's latency that is the load of operand `from`, and what follows until `to`. */
+struct arc_latency load_latency(const struct work *work, uint32_t instruction,
+                                const struct bounds_operand *from, bool fast);
+struct arc_latency compute_latency(const struct work *work, uint32_t instruction,
+                                   const struct bounds_operand *from,
+                                   const struct bounds_operand *to);
+/* From the datum that a store leaves to the datum that a load gets. */
+struct arc_latency forward_latency(const struct work *work, const struct bounds_instruction *loads,
+                                   bool failed);
+
+/* trace.c: vertices and arcs. ranges: of each arc's latency (malloc's). False: no memory. */
+bool trace_dependences(struct work *work, struct arc_latency **ranges);
+
+#endif
