@@ -11,16 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-struct
-try {
+struct attempt {
     const struct model *model;
     char key[MODEL_KEY_BYTES];
     bool loads; /* its memory operand became a register */
 };
 
-static const struct model_figures *find(const struct try *try)
+static const struct model_figures *find(const struct attempt *attempt)
 {
-    return model_find(try->model, try->key, strlen(try->key));
+    return model_find(attempt->model, attempt->key, strlen(attempt->key));
 }
 
 /* Replaces the first `from` at or behind `start` by `to`. */
@@ -35,52 +34,57 @@ static bool replace(char key[MODEL_KEY_BYTES], size_t start, const char *from, c
     return true;
 }
 
-/* ---- another mnemonic, no mask ------------------------------------------------------------------- */
+/* ---- rewriting ------------------------------------------------------------------------------------ */
 
-/* Conditions cost what `equal` costs but for those that need the carry and the zero flag both; other names of one operation. */
-static const struct model_figures *another_name(const struct try *from)
+/* Conditions cost the same but for those that need both carry and zero flag, which tables have. */
+static void rename_condition(struct attempt *attempt)
 {
     static const char *const families[][2] = {{"cmov", "cmovz"}, {"set", "setz"}, {"j", "jz"}};
-    struct try try = *from;
-    size_t name = strcspn(try.key, "._");
+    size_t name = strcspn(attempt->key, "._");
+    char rest[MODEL_KEY_BYTES];
     for (size_t i = 0; i < BASE_COUNT(families); i++) {
-        size_t prefix = strlen(families[i][0]);
-        if (strncmp(try.key, families[i][0], prefix) != 0 || !strncmp(try.key, "jmp", 3))
+        if (strncmp(attempt->key, families[i][0], strlen(families[i][0])) != 0 ||
+            !strncmp(attempt->key, "jmp", 3))
             continue;
-        snprintf(try.key, sizeof try.key, "%s%s", families[i][1], from->key + name);
-        return find(&try);
+        snprintf(rest, sizeof rest, "%s", attempt->key + name);
+        snprintf(attempt->key, sizeof attempt->key, "%.8s%.100s", families[i][1], rest);
+        return;
     }
-    return NULL;
 }
 
-static const struct model_figures *without(const struct try *from)
+/* No mask, no prefix; what was broadcast is loaded whole. */
+static void strip(struct attempt *attempt)
 {
-    static const char *const marks[] = {".kz", ".k", ".b", ".lock", ".rep"};
-    struct try try = *from;
-    const struct model_figures *found = NULL;
-    for (size_t i = 0; i < BASE_COUNT(marks) && !found; i++)
-        if (replace(try.key, 0, marks[i], ""))
-            found = find(&try);
-    return found;
+    static const char *const marks[] = {".kz", ".k", ".lock", ".rep"};
+    static const char *const parts[] = {"_m64", "_m32", "_m16"};
+    for (size_t i = 0; i < BASE_COUNT(marks); i++)
+        replace(attempt->key, 0, marks[i], "");
+    if (!replace(attempt->key, 0, ".b", ""))
+        return;
+    const char *whole = strstr(attempt->key, "_z")   ? "_m512"
+                        : strstr(attempt->key, "_y") ? "_m256"
+                                                     : "_m128";
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        if (replace(attempt->key, 0, parts[i], whole))
+            return;
 }
 
-/* EVEX as VEX, VEX as legacy code: the units are the same. */
-static const struct model_figures *older_code(const struct try *from)
+/* VEX as legacy code, which has one register less: its first source is the result. */
+static void devex(struct attempt *attempt)
 {
-    struct try try = *from;
-    const struct model_figures *found = NULL;
-    if (replace(try.key, 0, ".e", ".v"))
-        found = find(&try);
-    if (!found && try.key[0] == 'v' && replace(try.key, 0, ".v", "")) {
-        memmove(try.key, try.key + 1, strlen(try.key));
-        found = find(&try);
-    }
-    return found;
+    if (attempt->key[0] != 'v' || !replace(attempt->key, 0, ".v", ""))
+        return;
+    memmove(attempt->key, attempt->key + 1, strlen(attempt->key));
+    const char *first = strstr(attempt->key, "_x_x_")   ? "_x_x_"
+                        : strstr(attempt->key, "_y_y_") ? "_y_y_"
+                                                        : NULL;
+    if (first)
+        replace(attempt->key, 0, first, first + 2);
 }
 
 /* ---- widths ----------------------------------------------------------------------------------------- */
 
-static const struct model_figures *other_width(const struct try *from)
+static const struct model_figures *or_other_width(const struct attempt *from)
 {
     static const char *const widths[][2] = {
         {"_r64", "_r32"},   {"_r32", "_r64"},  {"_r16", "_r32"}, {"_r8h", "_r8"},
@@ -89,12 +93,13 @@ static const struct model_figures *other_width(const struct try *from)
         {"_m8", "_m32"},    {"_abid", "_abi"}, {"_aid", "_abi"}, {"_ab", "_abd"},
         {"_abd", "_ab"},
     };
-    const struct model_figures *found = NULL;
+    const struct model_figures *found = find(from);
     for (size_t i = 0; i < BASE_COUNT(widths) && !found; i++) {
-        struct try try = *from;
+        struct attempt attempt = *from;
         /* One operand alone, then all of them. */
-        while (!found && replace(try.key, strcspn(from->key, "_"), widths[i][0], widths[i][1])) {
-            found = find(&try);
+        while (!found &&
+               replace(attempt.key, strcspn(from->key, "_"), widths[i][0], widths[i][1])) {
+            found = find(&attempt);
             if (strstr(widths[i][1], widths[i][0]))
                 break; /* would be replaced again */
         }
@@ -104,17 +109,19 @@ static const struct model_figures *other_width(const struct try *from)
 
 /* ---- a register form and a load ---------------------------------------------------------------------- */
 
-static bool memory_to_register(struct try *try)
+static bool memory_to_register(struct attempt *attempt)
 {
     static const char *const kinds[][2] = {{"_m512", "_z"},  {"_m256", "_y"},  {"_m128", "_x"},
                                            {"_m64", "_r64"}, {"_m32", "_r32"}, {"_m16", "_r16"},
                                            {"_m80", "_st"}};
     /* An 8-bit operand last: its name begins others. A vector instruction's 64 bits are a part of an xmm register. */
-    bool vector = strstr(try->key, "_x") || strstr(try->key, "_y") || strstr(try->key, "_z");
+    bool vector =
+        strstr(attempt->key, "_x") || strstr(attempt->key, "_y") || strstr(attempt->key, "_z");
     for (size_t i = 0; i < BASE_COUNT(kinds); i++)
-        if (replace(try->key, 0, kinds[i][0], vector && kinds[i][1][1] == 'r' ? "_x" : kinds[i][1]))
+        if (replace(attempt->key, 0, kinds[i][0],
+                    vector && kinds[i][1][1] == 'r' ? "_x" : kinds[i][1]))
             return true;
-    return replace(try->key, 0, "_m8", "_r8");
+    return replace(attempt->key, 0, "_m8", "_r8");
 }
 
 static void add_load(const struct model *model, struct model_figures *figures)
@@ -146,30 +153,33 @@ static void whatever(const struct model *model, struct model_figures *figures)
             (struct model_use){.units = machine->roles[MODEL_ALU], .cycles = 1};
 }
 
-static const struct model_figures *similar(const struct try *try)
+static const struct model_figures *similar(const struct attempt *from)
 {
-    static const struct model_figures *(*const steps[])(const struct try *) = {
-        another_name, without, older_code, other_width};
-    const struct model_figures *found = NULL;
-    for (size_t i = 0; i < BASE_COUNT(steps) && !found; i++)
-        found = steps[i](try);
+    struct attempt attempt = *from;
+    const struct model_figures *found = or_other_width(&attempt);
+    if (!found && replace(attempt.key, 0, ".e", ".v")) /* the units are the same */
+        found = or_other_width(&attempt);
+    if (!found) {
+        devex(&attempt);
+        found = or_other_width(&attempt);
+    }
     return found;
 }
 
 bool model_estimate(const struct model *model, const char *key, struct model_figures *figures)
 {
-    struct try try = {.model = model};
-    snprintf(try.key, sizeof try.key, "%s", key);
-    const struct model_figures *found = similar(&try);
-    if (!found && (try.loads = memory_to_register(&try))) {
-        found = find(&try);
-        found = found ? found : similar(&try);
-    }
+    struct attempt attempt = {.model = model};
+    snprintf(attempt.key, sizeof attempt.key, "%s", key);
+    rename_condition(&attempt);
+    strip(&attempt);
+    const struct model_figures *found = similar(&attempt);
+    if (!found && (attempt.loads = memory_to_register(&attempt)))
+        found = similar(&attempt);
     if (found)
         *figures = *found;
     else
         whatever(model, figures);
-    if (found && try.loads)
+    if (found && attempt.loads)
         add_load(model, figures);
     figures->idioms &= (uint8_t) ~(MODEL_ZEROES | MODEL_MOVES);
     figures->latency_source = figures->throughput_source = figures->use_source = MODEL_DERIVED;

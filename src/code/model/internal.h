@@ -19,4 +19,13 @@ struct model {
     uint32_t *order; /* forms in order of their keys, once sealed */
 };
 
+/* Made by embed.py of tables.txt: the machines in its order, what else each is called, all of it deflated. */
+extern const struct model_entry model_entries[];
+extern const char *const model_other_names[]; /* words, a blank before and behind each */
+extern const size_t model_entry_count;
+extern const size_t model_tables_bytes, model_tables_packed_bytes;
+extern const unsigned char model_tables_packed[];
+
+enum base_status model_open_table(const char *name, struct model **model, struct util_text *why);
+
 #endif

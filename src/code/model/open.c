@@ -118,17 +118,7 @@ bool model_keep(const struct model *model)
 
 /* ---- by name --------------------------------------------------------------------------------------- */
 
-size_t model_list(const struct model_entry **entries)
-{
-    *entries = NULL;
-    return 0;
-}
-
 enum base_status model_open(const char *name, struct model **model, struct util_text *why)
 {
-    if (!strcmp(name, "here"))
-        return open_here(model, why);
-    if (why)
-        util_text_print(why, "no machine `%s`; `--machine list` names those that there are", name);
-    return BASE_NOT_FOUND;
+    return strcmp(name, "here") ? model_open_table(name, model, why) : open_here(model, why);
 }
