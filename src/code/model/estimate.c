@@ -6,7 +6,7 @@
  * cannot run by itself). Each step rewrites the key and looks again; the first that is found counts. What is added
  * for a memory operand is a load: a micro-operation of the load units, and the latency of a load before the operands' own.
  */
-#include "model.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * tables.txt has all machines (tools/machines/generate says what it looks like): what is common, the forms, is there once. From
  * it the text form of one machine is put together, and read as any other model is, with all its checks.
  */
-#include "internal.h"
+#include "model/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
