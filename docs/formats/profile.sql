@@ -1,4 +1,4 @@
--- The schema of profiles, format version 12, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 13, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -687,3 +687,75 @@ CREATE TABLE shared_gap(line INTEGER NOT NULL, low_ns INTEGER NOT NULL, traps IN
 --   line                  shared_line                 key
 --   low_ns                0 to 2^50                   key
 --   traps                 0 to 2^50                   sum
+
+-- Since version 13. Merging: one row.
+CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT NOT NULL, measured INTEGER NOT NULL, width INTEGER NOT NULL, other INTEGER NOT NULL);
+--   id                    index of the row
+--   machine               text                        must be the same
+--   title                 text                        must be the same
+--   measured              0 to 1                      must be the same
+--   width                 0 to 2^32-1                 smallest
+--   other                 0 to 2^50                   largest
+
+-- Since version 13. Merging: rows with equal keys become one.
+CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, module INTEGER, level INTEGER, address INTEGER NOT NULL, ways INTEGER NOT NULL, calls INTEGER NOT NULL, unknown INTEGER NOT NULL, limited_by INTEGER NOT NULL, next_limit INTEGER NOT NULL, resource REAL NOT NULL, recurrence REAL NOT NULL, frontend REAL NOT NULL, slots REAL NOT NULL, branch REAL NOT NULL, recurrence_most REAL NOT NULL, aliased REAL NOT NULL, certified REAL NOT NULL, predicted REAL NOT NULL, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, measured REAL NOT NULL, share REAL NOT NULL);
+--   id                    index of the row
+--   function              name, or NULL               key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   module                name, or NULL               key
+--   level                 name, or NULL               key
+--   address               64 bits                     key
+--   ways                  0 to 2^32-1                 largest
+--   calls                 0 to 2^32-1                 largest
+--   unknown               0 to 2^32-1                 largest
+--   limited_by            0 to 2                      smallest
+--   next_limit            0 to 2                      smallest
+--   resource              0 to 1e+30                  smallest
+--   recurrence            0 to 1e+30                  smallest
+--   frontend              0 to 1e+30                  smallest
+--   slots                 0 to 1e+30                  smallest
+--   branch                0 to 1e+30                  smallest
+--   recurrence_most       0 to 1e+30                  largest
+--   aliased               0 to 1e+30                  largest
+--   certified             0 to 1e+30                  smallest
+--   predicted             0 to 1e+30                  largest
+--   circuit_latency       0 to 1e+30                  largest
+--   circuit_distance      0 to 2^32-1                 largest
+--   measured              up to 1e+30                 largest
+--   share                 up to 1e+30                 largest
+
+-- Since version 13. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_instruction(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, address INTEGER NOT NULL, text INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, category INTEGER NOT NULL, pressure REAL NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   address               64 bits                     key
+--   text                  name                        key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   category              0 to 6                      key
+--   pressure              0 to 1e+30                  key
+
+-- Since version 13. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_resource(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, name INTEGER NOT NULL, bottleneck INTEGER NOT NULL, copies REAL NOT NULL, cycles REAL NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   name                  name                        key
+--   bottleneck            0 to 1                      key
+--   copies                0 to 1e+30                  key
+--   cycles                0 to 1e+30                  key
+
+-- Since version 13. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_arc(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL, from_kind INTEGER NOT NULL, to_kind INTEGER NOT NULL, distance INTEGER NOT NULL, memory INTEGER NOT NULL, latency REAL NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   source                0 to 2^32-1                 key
+--   target                0 to 2^32-1                 key
+--   from_kind             0 to 2                      key
+--   to_kind               0 to 2                      key
+--   distance              0 to 2^32-1                 key
+--   memory                0 to 1                      key
+--   latency               any number                  key

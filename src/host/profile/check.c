@@ -259,6 +259,26 @@ static bool check_spans(const struct profile *profile)
     return true;
 }
 
+/* Arcs lead from one instruction of their loop to another: both lists are grouped by loop, in ascending order. */
+static bool check_limits(const struct profile *profile)
+{
+    size_t counted = 0;
+    for (size_t i = 0, at = 0; i < profile->limit_arcs_count; i++) {
+        const struct profile_limit_arc *arc = &profile->limit_arcs[i];
+        if (i == 0 || arc->loop != arc[-1].loop) {
+            while (at < profile->limit_instructions_count &&
+                   profile->limit_instructions[at].loop < arc->loop)
+                at++;
+            for (counted = 0; at + counted < profile->limit_instructions_count &&
+                              profile->limit_instructions[at + counted].loop == arc->loop;)
+                counted++;
+        }
+        if (arc->from >= counted || arc->to >= counted)
+            return false;
+    }
+    return true;
+}
+
 static bool check_samples(const struct profile *profile)
 {
     uint64_t accounted = profile->run.stored;
@@ -282,5 +302,5 @@ bool profile_check(const struct profile *profile)
     return check_samples(profile) && check_kinds(profile) && check_reuse(profile) &&
            check_bins(profile) && check_paces(profile) && check_caches(profile) &&
            check_latencies(profile) && check_path_functions(profile) && check_paths(profile) &&
-           check_vertices(profile) && check_spans(profile);
+           check_vertices(profile) && check_spans(profile) && check_limits(profile);
 }

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 12, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 13, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -575,11 +575,11 @@ struct profile_wait {
 };
 
 struct profile_run {
-    const char *verb;      /* "run", "waste", "reuse", "paths", "interference", "sharing" */
-    const char *engine;    /* "live", "exact", "built" */
-    const char *source;    /* "pmu", "clock", "count"; NULL */
-    const char *weighting; /* "accesses", "cpu-time", "time" */
-    const char *version;   /* of the headroom that wrote the profile */
+    const char *verb;   /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits" */
+    const char *engine; /* "live", "exact", "built", "static" */
+    const char *source; /* "pmu", "clock", "count"; NULL */
+    const char *weighting;           /* "accesses", "cpu-time", "time", "cycles" */
+    const char *version;             /* of the headroom that wrote the profile */
     const char *host, *kernel, *cpu; /* NULL: unknown */
     int64_t exit_code, exit_signal;  /* -1: none */
     double wall_s, cpu_s;            /* negative: unknown */
@@ -761,6 +761,70 @@ struct profile_shared_gap {
     uint64_t traps;
 };
 
+/* ---- bounds of loops: `headroom limits`, since version 13 -------------------------------------- */
+
+/* The machine that they hold for. At most one row. */
+struct profile_limit_run {
+    const char *machine; /* "here", "skylake"; never NULL */
+    const char *title;   /* never NULL */
+    uint32_t measured;   /* 1: its model was measured, 0: it is from tables */
+    uint32_t width;      /* slots of its front end a cycle; 0: not known */
+    uint64_t other;      /* innermost loops that are not listed */
+};
+
+/* An innermost loop, or a way through it. Cycles are an iteration. id = index. */
+struct profile_limit_loop {
+    const char *function; /* NULL: a block of code that is repeated */
+    const char *file;     /* NULL: unknown */
+    uint32_t line;        /* 0: unknown */
+    const char *module;   /* file that it was read from; NULL: none */
+    const char *level;    /* of optimization, as the compiler has it; NULL: not compiled for this */
+    uint64_t address;     /* of its head: ELF virtual address */
+    uint32_t ways;        /* through the loop, of which one is taken here */
+    uint32_t calls, unknown; /* instructions that call; of which the model knows nothing */
+    uint32_t limit,
+        next; /* which bound is largest, and second: 0 resource, 1 recurrence, 2 frontend */
+    double resource, recurrence, frontend;
+    double slots, branch; /* of frontend */
+    double recurrence_most,
+        aliased; /* recurrence at the longest latencies; if accesses that may overlap do */
+    double certified, predicted;
+    double circuit_latency;    /* cycles around the critical circuit; 0: there is none */
+    uint32_t circuit_distance; /* iterations around it */
+    double measured;           /* negative: not measured */
+    double share;              /* of the CPU time of a run; negative: not known */
+};
+
+/* On the way through it, in order. By loop. */
+struct profile_limit_instruction {
+    uint32_t loop;
+    uint64_t address;
+    const char *text; /* assembly */
+    const char *file; /* NULL: unknown */
+    uint32_t line;
+    uint32_t
+        category; /* of what it computes: 0 other, 1 move, 2 add, 3 multiply, 4 multiply and add, 5 divide, 6 root */
+    double pressure; /* cycles of the units that bound the loop */
+};
+
+/* By loop. */
+struct profile_limit_resource {
+    uint32_t loop;
+    const char *name;    /* of a unit, or "loads", "stores", "branches", or a form of instruction */
+    uint32_t bottleneck; /* 1: it bounds the loop */
+    double copies, cycles;
+};
+
+/* The critical circuit, arc after arc. By loop. */
+struct profile_limit_arc {
+    uint32_t loop;
+    uint32_t from, to;           /* instructions of the loop, from 0 */
+    uint32_t from_kind, to_kind; /* what they do there: 0 load, 1 compute, 2 store */
+    uint32_t distance;           /* iterations */
+    uint32_t memory;             /* 1: through memory, from a store to a load */
+    double latency;              /* cycles */
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -824,7 +888,12 @@ struct profile_shared_gap {
     X(located, located)                                                                            \
     X(shared_watches, shared_watch)                                                                \
     X(shared_seens, shared_seen)                                                                   \
-    X(shared_gaps, shared_gap)
+    X(shared_gaps, shared_gap)                                                                     \
+    X(limit_runs, limit_run)                                                                       \
+    X(limit_loops, limit_loop)                                                                     \
+    X(limit_instructions, limit_instruction)                                                       \
+    X(limit_resources, limit_resource)                                                             \
+    X(limit_arcs, limit_arc)
 
 struct profile {
     struct profile_run run;

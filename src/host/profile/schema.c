@@ -712,6 +712,83 @@ static const struct schema_column shared_gaps_columns[] = {
 };
 TABLE(shared_gaps, shared_gap, "shared_gap", 12);
 
+static const struct schema_column limit_runs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_run, machine), TEXT, SAME},
+    {MEMBER(limit_run, title), TEXT, SAME},
+    {MEMBER(limit_run, measured), BELOW(2), SAME},
+    {MEMBER(limit_run, width), NUMBER32, SMALLER},
+    {MEMBER(limit_run, other), COUNT, LARGER},
+};
+TABLE(limit_runs, limit_run, "limit_run", 13, .most = 1, .merging = SCHEMA_SINGLE);
+
+static const struct schema_column limit_loops_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_loop, function), NAME_OR_NULL, KEY},
+    {MEMBER(limit_loop, file), NAME_OR_NULL, KEY},
+    {MEMBER(limit_loop, line), NUMBER32, KEY},
+    {MEMBER(limit_loop, module), NAME_OR_NULL, KEY},
+    {MEMBER(limit_loop, level), NAME_OR_NULL, KEY},
+    {MEMBER(limit_loop, address), ADDRESS, KEY},
+    {MEMBER(limit_loop, ways), NUMBER32, LARGER},
+    {MEMBER(limit_loop, calls), NUMBER32, LARGER},
+    {MEMBER(limit_loop, unknown), NUMBER32, LARGER},
+    {NAMED(limit_loop, limit, "limited_by"), BELOW(3), SMALLER},
+    {NAMED(limit_loop, next, "next_limit"), BELOW(3), SMALLER},
+    {MEMBER(limit_loop, resource), WEIGHT, SMALLER},
+    {MEMBER(limit_loop, recurrence), WEIGHT, SMALLER},
+    {MEMBER(limit_loop, frontend), WEIGHT, SMALLER},
+    {MEMBER(limit_loop, slots), WEIGHT, SMALLER},
+    {MEMBER(limit_loop, branch), WEIGHT, SMALLER},
+    {MEMBER(limit_loop, recurrence_most), WEIGHT, LARGER},
+    {MEMBER(limit_loop, aliased), WEIGHT, LARGER},
+    {MEMBER(limit_loop, certified), WEIGHT, SMALLER},
+    {MEMBER(limit_loop, predicted), WEIGHT, LARGER},
+    {MEMBER(limit_loop, circuit_latency), WEIGHT, LARGER},
+    {MEMBER(limit_loop, circuit_distance), NUMBER32, LARGER},
+    {MEMBER(limit_loop, measured), MEASURE, LARGER},
+    {MEMBER(limit_loop, share), MEASURE, LARGER},
+};
+TABLE(limit_loops, limit_loop, "limit_loop", 13);
+
+static const struct schema_column limit_instructions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_instruction, loop), ID(limit_loops)},
+    {MEMBER(limit_instruction, address), ADDRESS, KEY},
+    {MEMBER(limit_instruction, text), NAME, KEY},
+    {MEMBER(limit_instruction, file), NAME_OR_NULL, KEY},
+    {MEMBER(limit_instruction, line), NUMBER32, KEY},
+    {MEMBER(limit_instruction, category), BELOW(7), KEY},
+    {MEMBER(limit_instruction, pressure), WEIGHT, KEY},
+};
+TABLE(limit_instructions, limit_instruction, "limit_instruction", 13, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_resources_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_resource, loop), ID(limit_loops)},
+    {MEMBER(limit_resource, name), NAME, KEY},
+    {MEMBER(limit_resource, bottleneck), BELOW(2), KEY},
+    {MEMBER(limit_resource, copies), WEIGHT, KEY},
+    {MEMBER(limit_resource, cycles), WEIGHT, KEY},
+};
+TABLE(limit_resources, limit_resource, "limit_resource", 13, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_arcs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_arc, loop), ID(limit_loops)},
+    {NAMED(limit_arc, from, "source"), NUMBER32, KEY},
+    {NAMED(limit_arc, to, "target"), NUMBER32, KEY},
+    {MEMBER(limit_arc, from_kind), BELOW(3), KEY},
+    {MEMBER(limit_arc, to_kind), BELOW(3), KEY},
+    {MEMBER(limit_arc, distance), NUMBER32, KEY},
+    {MEMBER(limit_arc, memory), BELOW(2), KEY},
+    {MEMBER(limit_arc, latency), FINITE, KEY},
+};
+TABLE(limit_arcs, limit_arc, "limit_arc", 13, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
+      .order = SCHEMA_GROUPED);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

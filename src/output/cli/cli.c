@@ -110,6 +110,9 @@ static bool parse_between(const struct verb *verb, int argc, char **argv, struct
             return false;
         at += next;
     }
+    static char divider[] = "--"; /* it has left a place free */
+    if (verb->operands == OPERANDS_CODE && at > 1 && strcmp(argv[at - 1], divider) == 0)
+        argv[1 + count++] = divider;
     while (at < argc)
         argv[1 + count++] = argv[at++];
     *first = argc - count;

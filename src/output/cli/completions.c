@@ -193,6 +193,7 @@ static const char *bash_operands(const struct verb *verb)
     case OPERANDS_PROFILES: return "profiles";
     case OPERANDS_RECORDINGS: return "recordings";
     case OPERANDS_VERB: return "verb";
+    case OPERANDS_CODE: return "files";
     }
     return "";
 }
@@ -280,6 +281,7 @@ static const char *zsh_operand(const struct verb *verb)
     case OPERANDS_PROFILES: return "profile:_headroom_profiles";
     case OPERANDS_RECORDINGS: return "profile:_headroom_recordings";
     case OPERANDS_VERB: return "verb:_headroom_verbs";
+    case OPERANDS_CODE: return "file:_files";
     }
     return "";
 }
@@ -501,6 +503,7 @@ static void fish_operands(FILE *out, const struct verb *verb)
     case OPERANDS_PROFILES: fputs(FISH_PROFILES, out); break;
     case OPERANDS_RECORDINGS: fputs(FISH_RECORDINGS, out); break;
     case OPERANDS_VERB: verb_names(out); break;
+    case OPERANDS_CODE: fputs("(__fish_complete_path)", out); break;
     }
     fputs("'\n", out);
 }

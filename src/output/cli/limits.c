@@ -1,117 +1,507 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is made of a profile, which may come from anywhere, is bounded in size and time by the size
- * of the file (docs/formats/profile.md, "Limits"). A small file can ask for a lot: each of its
- * findings names two calling contexts, and most formats write them out.
- *
- * Rejected: to foresee the size of what each format will write. It would have to be kept true for
- * every one of them; counting what they write cannot be wrong.
+ * `headroom limits`: loops of files, of sources with a compiler, of a profile or a run in; their bounds out. What runs nothing
+ * prints to standard output, and writes a profile only if asked to.
  */
-#include "cli/verbs.h"
+#include "cli/common.h"
+#include "cli/recording.h"
+#include "cli/sequel.h"
 
-#include "show/collect.h"
+#include "analysis/analysis.h"
+#include "assess/assess.h"
+#include "model/model.h"
+#include "profile/profile.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-/*
- * A finding takes some 50 bytes of a profile at least, with its share of contexts and names.
- * Written out are two contexts of some 180 bytes a frame in the most talkative format, JSON: 512
- * bytes for each byte of the file are 70 frames each, on the average of all findings. Of the
- * largest recordings looked at it is 58 to 91 bytes for each (docs/formats/profile.md). Small
- * profiles are mostly names and empty pages, and their contexts may be as deep as the agent looks:
- * hence a floor.
+enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
+
+struct limits_settings {
+    const char *machine, *latency, *levels, *graph, *profile;
+};
+
+static const struct limits_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
+
+struct assessing {
+    const struct settings *settings;
+    struct assess_options options;
+    struct bounds_latencies latencies;
+    struct model *model;
+    struct profile *profile;
+    struct util_text graph;
+    char error[ASSESS_ERROR_BYTES];
+};
+
+/* ---- the model ------------------------------------------------------------------------------------- */
+
+static bool open_model(struct assessing *assessing)
+{
+    struct util_text why = {0};
+    enum base_status status =
+        model_open(own(assessing->settings)->machine, &assessing->model, &why);
+    if (status != BASE_OK)
+        snprintf(assessing->error, sizeof assessing->error, "%s",
+                 why.bytes ? why.bytes : base_status_text(status));
+    util_text_free(&why);
+    assessing->options.model = assessing->model;
+    return status == BASE_OK;
+}
+
+static bool list_machines(void)
+{
+    const struct model_entry *entries;
+    size_t count = model_list(&entries);
+    printf("%-18s %s\n", "here", "this machine, as measured by 'headroom calibrate'");
+    for (size_t i = 0; i < count; i++)
+        printf("%-18s %s\n", entries[i].name, entries[i].title);
+    return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+/* ---- what is named ------------------------------------------------------------------------------------ */
+
+struct named {
+    char path[WORD_BYTES];
+    char function[WORD_BYTES], file[WORD_BYTES]; /* "": none */
+    struct assess_target target;
+};
+
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == 0 && strlen(text) < 10;
+}
+
+/* "FUNCTION", "LINE" or "FILE:LINE". */
+static void read_place(const char *place, struct named *named)
+{
+    const char *colon = strrchr(place, ':');
+    if (is_number(place)) {
+        named->target.line = (uint32_t)strtoul(place, NULL, 10);
+    } else if (colon && colon > place && is_number(colon + 1)) {
+        snprintf(named->file, sizeof named->file, "%.*s", (int)(colon - place), place);
+        named->target.file = named->file;
+        named->target.line = (uint32_t)strtoul(colon + 1, NULL, 10);
+    } else {
+        snprintf(named->function, sizeof named->function, "%s", place);
+        named->target.function = named->function;
+    }
+}
+
+/* The longest beginning, up to a colon, that is a file; the rest says which of its loops. */
+static bool read_named(const char *word, struct named *named, char *error)
+{
+    size_t bytes = strlen(word);
+    *named = (struct named){0};
+    while (bytes && bytes < WORD_BYTES) {
+        snprintf(named->path, sizeof named->path, "%.*s", (int)bytes, word);
+        if (access(named->path, F_OK) == 0) {
+            if (word[bytes])
+                read_place(word + bytes + 1, named);
+            return true;
+        }
+        while (bytes && word[--bytes] != ':')
+            ;
+    }
+    snprintf(error, ASSESS_ERROR_BYTES, "cannot read '%.4000s': %s.", word, strerror(ENOENT));
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), count = strlen(end);
+    return bytes > count && strcmp(text + bytes - count, end) == 0;
+}
+
+static bool is_assembly(const char *path)
+{
+    return ends_with(path, ".s") || ends_with(path, ".S");
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------------------- */
+
+static bool add_graph(struct assessing *assessing, const struct bodies_loop *loop)
+{
+    const char *path = own(assessing->settings)->graph;
+    bool drawn = path && (ends_with(path, ".dot") || ends_with(path, ".svg"));
+    return !path || (drawn && assessing->graph.count) ||
+           assess_graph(loop, &assessing->options, drawn, &assessing->graph) == BASE_OK;
+}
+
+static bool add_loops(struct assessing *assessing, const struct bodies *bodies, const char *module,
+                      const char *level)
+{
+    for (size_t i = 0; i < bodies->count; i++)
+        if (assess_add(assessing->profile, &bodies->loops[i], &assessing->options, module, level,
+                       -1) != BASE_OK ||
+            !add_graph(assessing, &bodies->loops[i])) {
+            snprintf(assessing->error, sizeof assessing->error, "%s.",
+                     base_status_text(BASE_NO_MEMORY));
+            return false;
+        }
+    return true;
+}
+
+/* path: what can be opened; named: what the user calls it. */
+static bool add_file(struct assessing *assessing, const char *path, const struct named *named,
+                     const char *level)
+{
+    struct binary *binary = NULL;
+    struct bodies bodies = {0};
+    struct binary_options symbols = symbol_options(assessing->settings);
+    bool good =
+        assess_open(path, &symbols, &binary, assessing->error) == BASE_OK &&
+        assess_find(binary, named->path, &named->target, &bodies, assessing->error) == BASE_OK &&
+        add_loops(assessing, &bodies, named->path, level);
+    bodies_free(&bodies);
+    if (binary)
+        binary_close(binary);
+    return good;
+}
+
+static bool add_assembly(struct assessing *assessing, const struct named *named)
+{
+    struct assess_made made;
+    bool good = assess_assemble(named->path, &made, assessing->error) &&
+                add_file(assessing, made.path, named, NULL);
+    assess_drop(&made);
+    return good;
+}
+
+static bool add_source(struct assessing *assessing, const struct named *named,
+                       char *const *compiler, const char *level)
+{
+    struct assess_made made;
+    bool good = assess_compile(named->path, compiler, level, &made, assessing->error) &&
+                add_file(assessing, made.path, named, level);
+    assess_drop(&made);
+    return good;
+}
+
+/* "O0,O1": each in turn. */
+static bool add_levels(struct assessing *assessing, const struct named *named,
+                       char *const *compiler)
+{
+    const char *levels = own(assessing->settings)->levels;
+    if (!levels)
+        return add_source(assessing, named, compiler, NULL);
+    for (unsigned count = 0; *levels && count < LEVELS_MAX; count++) {
+        char level[32];
+        size_t bytes = strcspn(levels, ",");
+        const char *begin = *levels == '-' ? levels + 1 : levels;
+        snprintf(level, sizeof level, "%.*s", (int)(bytes - (size_t)(begin - levels)), begin);
+        if (!add_source(assessing, named, compiler, level))
+            return false;
+        levels += bytes + (levels[bytes] == ',');
+    }
+    return true;
+}
+
+/* ---- what is made of them ------------------------------------------------------------------------------------ */
+
+struct showing {
+    struct assessing *assessing;
+    const struct report_options *options;
+};
+
+static enum base_status write_report(void *context, FILE *out)
+{
+    const struct showing *showing = context;
+    bool json = showing->assessing->settings->format == FORMAT_JSON;
+    return (json ? report_json : report_text)(showing->assessing->profile, showing->options, out);
+}
+
+static int print_report(struct assessing *assessing, const char *profile_path)
+{
+    const struct settings *settings = assessing->settings;
+    struct report_options options = {
+        .color = use_color(settings->color, STDOUT_FILENO),
+        .ascii = is_ascii_terminal(STDOUT_FILENO),
+        .width = terminal_width(STDOUT_FILENO),
+        .limit = settings->limit != UINT64_MAX     ? (unsigned)settings->limit
+                 : settings->format == FORMAT_JSON ? 0
+                                                   : PAIRS_IN_TEXT,
+        .profile_path = profile_path,
+    };
+    struct showing showing = {assessing, &options};
+    struct pager pager;
+    pager_begin(&pager, settings->format == FORMAT_TEXT);
+    enum base_status status = write_report(&showing, pager.out);
+    bool written = pager_end(&pager);
+    if (status == BASE_OK && written)
+        return 0;
+    say("cannot write the report: %s.",
+        status == BASE_OK || status == BASE_IO ? strerror(errno) : base_status_text(status));
+    return LIMITS_FAILED;
+}
+
+static bool write_graph(struct assessing *assessing)
+{
+    const char *path = own(assessing->settings)->graph;
+    struct replacement file;
+    if (!path)
+        return true;
+    if (!replace_begin(&file, path)) {
+        snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
+                 strerror(errno));
+        return false;
+    }
+    bool good = ends_with(path, ".svg") ? assess_svg(&assessing->graph, file.out, assessing->error)
+                                        : fwrite(assessing->graph.bytes, 1, assessing->graph.count,
+                                                 file.out) == assessing->graph.count;
+    bool whole = replace_end(&file, good);
+    if (good && !whole)
+        snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
+                 strerror(errno));
+    return good && whole;
+}
+
+static int conclude(struct assessing *assessing)
+{
+    const struct settings *settings = assessing->settings;
+    if (!write_graph(assessing) ||
+        (settings->output && profile_write(assessing->profile, settings->output, assessing->error,
+                                           sizeof assessing->error) != BASE_OK)) {
+        say("%s", assessing->error);
+        return LIMITS_FAILED;
+    }
+    return settings->quiet ? 0 : print_report(assessing, settings->output);
+}
+
+/* ---- by what was asked for --------------------------------------------------------------------------------------- */
+
+static bool begin(struct assessing *assessing, const struct settings *settings)
+{
+    char why[256];
+    *assessing = (struct assessing){.settings = settings};
+    if (own(settings)->latency) {
+        if (!bounds_latencies_read(own(settings)->latency, &assessing->latencies, why,
+                                   sizeof why)) {
+            snprintf(assessing->error, sizeof assessing->error, "--latency: %s.", why);
+            return false;
+        }
+        assessing->options.latencies = &assessing->latencies;
+    }
+    return open_model(assessing);
+}
+
+static void end(struct assessing *assessing)
+{
+    model_close(assessing->model);
+    profile_free(assessing->profile);
+    util_text_free(&assessing->graph);
+}
+
+static bool begin_profile(struct assessing *assessing, int count, char **operands)
+{
+    assessing->profile = profile_new();
+    if (assessing->profile &&
+        assess_begin(assessing->profile, HEADROOM_VERSION, operands, (size_t)count))
+        return true;
+    snprintf(assessing->error, sizeof assessing->error, "%s.", base_status_text(BASE_NO_MEMORY));
+    return false;
+}
+
+/* compiler: NULL: none was given. */
+static int limits_of_file(const struct settings *settings, int count, char **operands,
+                          char *const *compiler)
+{
+    struct assessing assessing;
+    struct named named;
+    int code = LIMITS_FAILED;
+    bool good = begin(&assessing, settings) && begin_profile(&assessing, count, operands) &&
+                read_named(operands[0], &named, assessing.error);
+    if (good && !compiler && own(settings)->levels) {
+        end(&assessing);
+        return say_usage("limits", "--levels needs a source file, and a compiler behind --");
+    }
+    if (good)
+        good = compiler                  ? add_levels(&assessing, &named, compiler)
+               : is_assembly(named.path) ? add_assembly(&assessing, &named)
+                                         : add_file(&assessing, named.path, &named, NULL);
+    if (good)
+        code = conclude(&assessing);
+    else
+        say("%s", assessing.error);
+    end(&assessing);
+    return code;
+}
+
+static size_t loops_asked_for(const struct settings *settings)
+{
+    return settings->limit == UINT64_MAX ? LOOPS_OF_RUN
+           : settings->limit             ? (size_t)settings->limit
+                                         : SIZE_MAX;
+}
+
+/* False: why is said in the error. */
+static bool assess_run(struct assessing *assessing)
+{
+    struct binary_options symbols = symbol_options(assessing->settings);
+    enum base_status status = assess_profile(assessing->profile, &symbols, &assessing->options,
+                                             loops_asked_for(assessing->settings));
+    if (status != BASE_OK)
+        snprintf(assessing->error, sizeof assessing->error, "cannot find the loops of the run: %s.",
+                 base_status_text(status));
+    else if (!assessing->profile->limit_runs_count)
+        snprintf(assessing->error, sizeof assessing->error,
+                 "no sample of CPU time was taken in a loop.");
+    return status == BASE_OK && assessing->profile->limit_runs_count;
+}
+
+/* The report is of the loops alone, whatever the profile holds. */
+static int limits_of_profile(const struct settings *settings)
+{
+    struct assessing assessing;
+    int code = LIMITS_FAILED;
+    bool good = begin(&assessing, settings) &&
+                profile_read(own(settings)->profile, &assessing.profile, assessing.error,
+                             sizeof assessing.error) == BASE_OK;
+    if (good && assessing.profile->limit_runs_count == 0)
+        good = assess_run(&assessing);
+    if (good) {
+        assessing.profile->run.verb = "limits";
+        code = conclude(&assessing);
+    } else {
+        say("%s", assessing.error);
+    }
+    end(&assessing);
+    return code;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------------ */
+
+static void attach(struct recording *recording)
+{
+    struct assessing *assessing = recording->sequel_state;
+    bool good = profile_read(recording->written, &assessing->profile, assessing->error,
+                             sizeof assessing->error) == BASE_OK &&
+                assess_run(assessing) &&
+                sequel_replace(recording, assessing->profile, assessing->error);
+    if (!good)
+        say("%s", assessing->error);
+}
+
+static const struct recording_sequel limits_sequel = {.run = attach};
+
+static int limits_of_run(const struct settings *settings, int count, char **command)
+{
+    struct assessing assessing;
+    int code = check_engine(settings, "limits", count);
+    if (code)
+        return code;
+    if (!begin(&assessing, settings)) {
+        say("%s", assessing.error);
+        end(&assessing);
+        return 125;
+    }
+    code = live_run(settings, "limits", WIRE_LOAD, command, &limits_sequel, &assessing);
+    end(&assessing);
+    return code;
+}
+
+static int limits_run(const struct settings *settings, int count, char **operands)
+{
+    if (strcmp(own(settings)->machine, "list") == 0)
+        return list_machines() ? 0 : LIMITS_FAILED;
+    int files = 0;
+    while (files < count && strcmp(operands[files], "--") != 0)
+        files++;
+    char **behind = files < count ? operands + files + 1 : NULL;
+    int words = behind ? count - files - 1 : 0;
+    if (files > 1)
+        return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
+    if (own(settings)->profile)
+        return count ? say_usage("limits",
+                                 "--profile stands for a file or command, and '%s' is another",
+                                 operands[0])
+                     : limits_of_profile(settings);
+    if (files && behind && !words)
+        return say_usage("limits", "no compiler was given behind --");
+    if (files)
+        return limits_of_file(settings, count, operands, behind);
+    if (!words)
+        return say_usage("limits", "no file and no command was given");
+    return limits_of_run(settings, words, behind);
+}
+
+/* ---- the command line --------------------------------------------------------------------------
  */
-enum { OUTPUT_FACTOR = 512, OUTPUT_FLOOR = 64 << 20 };
 
-/*
- * The slowest there is, the JSON report of an exact recording with 4.5 million findings, takes 2 s
- * of CPU time a MiB when it is counted and then written. The rest is for slow machines, and for
- * processors that work for others as well.
- */
-enum { TIME_FLOOR_S = 60, TIME_S_A_MIB = 10, TIME_S_MAX = 1 << 30 };
+static const struct limits_settings own_defaults = {.machine = "here"};
 
-/* Of what is written, until it is known whether all of it may be: what is larger is written twice.
- */
-enum { KEPT_BYTES = 16 << 20 };
+static const struct option_spec limits_options[] = {
+    {"machine", 0, OPTION_TEXT, OWN(limits_settings, machine), .argument = "NAME",
+     .help = "The machine whose bounds are asked for: here, the default, is this one, as 'headroom "
+             "calibrate' has measured it; "
+             "the others come from tables; list prints their names."},
+    {"latency", 0, OPTION_TEXT, OWN(limits_settings, latency), .argument = "LIST",
+     .help = "Latencies in cycles in place of the model's, such as load=2,div=12,store=2. Names: "
+             "load, store, add, mul, fma, "
+             "div, sqrt, move, other."},
+    {"levels", 0, OPTION_TEXT, OWN(limits_settings, levels), .argument = "LIST",
+     .help = "Compile the source at each of these levels, such as O0,O1,O2,O3, which is given to "
+             "the compiler behind its "
+             "other arguments."},
+    {"graph", 0, OPTION_FILE, OWN(limits_settings, graph), .argument = "FILE",
+     .help = "Write the dependence graph to FILE: a picture if its name ends in .svg (of the first "
+             "loop; needs Graphviz), in "
+             "Graphviz' language if in .dot, else a list of the dependences and the critical "
+             "circuit of each loop."},
+    {"profile", 0, OPTION_PROFILE, OWN(limits_settings, profile), .argument = "PROFILE",
+     .help = "Bound the loops in which the run of PROFILE spent most CPU time, by its samples."},
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write a profile to FILE; an existing one is kept as FILE.old. Default: none, but "
+             "limits.headroom for a "
+             "COMMAND that is run."},
+    OPTION_RATE,
+    OPTION_FOLLOW,
+    OPTION_SEED,
+    OPTIONS_REPORT,
+    OPTIONS_LAST,
+};
 
-uint64_t output_most_bytes(uint64_t profile_bytes)
-{
-    return OUTPUT_FLOOR + OUTPUT_FACTOR * profile_bytes; /* files have less than 2^50 bytes */
-}
-
-enum base_status output_whole(output_writer *write, void *context, FILE *out, uint64_t most_bytes)
-{
-    struct collected collected;
-    if (!collect_begin(&collected, KEPT_BYTES, most_bytes))
-        return BASE_NO_MEMORY;
-    enum base_status status = collect_end(&collected, write(context, collected.stream));
-    errno = 0;
-    if (status == BASE_OK && !collected.text)
-        status = write(context, out);
-    else if (status == BASE_OK &&
-             fwrite(collected.text, 1, collected.bytes, out) != collected.bytes)
-        status = BASE_IO;
-    if (status == BASE_OK && (fflush(out) != 0 || ferror(out)))
-        status = BASE_IO;
-    int reason = errno;
-    free(collected.text);
-    errno = reason;
-    return status;
-}
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-static char out_of_time[256];
-static const char *volatile left_behind[3];
-
-/* Only what may be called in a signal handler. */
-static void give_up(int number)
-{
-    (void)number;
-    replace_abandon();
-    for (size_t i = 0; i < BASE_COUNT(left_behind); i++)
-        if (left_behind[i] && unlink(left_behind[i]) != 0)
-            rmdir(left_behind[i]);
-    ssize_t written = write(STDERR_FILENO, out_of_time, strlen(out_of_time));
-    (void)written; /* nobody may be there to read it */
-    _exit(READER_FAILED);
-}
-
-void time_limit_removes(const char *file, const char *temporary, const char *directory)
-{
-    left_behind[0] = file;
-    left_behind[1] = temporary;
-    left_behind[2] = directory;
-}
-
-unsigned time_limit_seconds(int count, const char *const *paths)
-{
-    uint64_t seconds = TIME_FLOOR_S;
-    struct stat info;
-    for (int i = 0; i < count; i++)
-        if (paths[i] && stat(paths[i], &info) == 0 && S_ISREG(info.st_mode))
-            seconds += ((uint64_t)info.st_size >> 20) * TIME_S_A_MIB;
-    return seconds < TIME_S_MAX ? (unsigned)seconds : TIME_S_MAX;
-}
-
-void time_limit_start(unsigned seconds)
-{
-    snprintf(out_of_time, sizeof out_of_time,
-             "headroom: gave up after %u s of CPU time, more than any recording of this size "
-             "takes; the input is damaged or was crafted to do this.\n",
-             seconds);
-    struct sigaction action = {.sa_handler = give_up, .sa_flags = SA_RESTART};
-    struct itimerval timer = {.it_value.tv_sec = (time_t)seconds};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGPROF);
-    sigaction(SIGPROF, &action, NULL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
-    setitimer(ITIMER_PROF, &timer, NULL);
-}
+const struct verb limits_verb = {
+    .name = "limits",
+    .summary = "find what bounds a loop: dependences, units or front end",
+    .arguments = "[FILE[:PLACE]] [-- COMMAND [ARGUMENT...]]",
+    .description = "Reports what bounds innermost loops of machine code, in cycles an iteration: "
+                   "the recurrence, which is what each "
+                   "iteration waits for of the ones before; the units, which have only so much "
+                   "time; and the front end, which takes in "
+                   "so many instructions a cycle. The largest is what limits the loop, and the "
+                   "second what would, were the first "
+                   "mended. The certified bound is what no execution can beat; the prediction adds "
+                   "what is likely.\n\n"
+                   "FILE is a program, library or object file; PLACE is a function, FILE:LINE, or "
+                   "the address of an instruction "
+                   "(0x...). Or FILE is assembly (.s, .S) and PLACE a line; without one all loops "
+                   "are listed. Or FILE is a source file "
+                   "and PLACE a line, and the compiler with its arguments stands behind --.\n\n"
+                   "Without FILE, COMMAND is run and observed, and the loops in which it spends "
+                   "most CPU time are bounded. Its input, "
+                   "output and exit status are its own; the report goes to standard error when it "
+                   "has ended. With FILE or --profile "
+                   "nothing is run, and the report goes to standard output.\n\n"
+                   "A loop with branches has several ways through; the one of most samples, else "
+                   "the one that falls through, is taken "
+                   "for it. Caches, mispredicted branches and functions that are called are not in "
+                   "the bounds.",
+    .exit_status = "0 on success, 1 if the file cannot be read, has no such function or line, or "
+                   "no loop there, or if there "
+                   "is no model of the machine; 2 for wrong options. If COMMAND is run: its exit "
+                   "status, or 128+N if signal "
+                   "N killed it; 125 when headroom itself failed, 126 when COMMAND cannot be "
+                   "executed, 127 when it cannot be "
+                   "found.",
+    .options = limits_options,
+    .usage_code = 2,
+    .operands = OPERANDS_CODE,
+    .run = limits_run,
+    .own_defaults = &own_defaults,
+    .own_bytes = sizeof own_defaults,
+};

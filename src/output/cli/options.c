@@ -25,7 +25,8 @@ size_t options_count(const struct option_spec *options)
 
 bool takes_files(const struct verb *verb)
 {
-    return verb->operands == OPERANDS_PROFILES || verb->operands == OPERANDS_RECORDINGS;
+    return verb->operands == OPERANDS_PROFILES || verb->operands == OPERANDS_RECORDINGS ||
+           verb->operands == OPERANDS_CODE;
 }
 
 const struct verb *find_verb(const char *name)

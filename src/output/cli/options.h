@@ -36,6 +36,8 @@ enum operand_kind {
     OPERANDS_PROFILES,   /* files; options may stand behind them */
     OPERANDS_RECORDINGS, /* the same: profiles and raw logs left behind */
     OPERANDS_VERB,       /* the name of a verb */
+    OPERANDS_CODE, /* a file and places in it, behind which options may stand; and behind "--", which stays among
+                            the operands, a command */
 };
 
 enum option_engine { ENGINE_ANY, ENGINE_LIVE, ENGINE_EXACT }; /* with which an option makes sense */

@@ -17,8 +17,8 @@
 /* The verbs, in the order in which they are listed. Each has a file of its own that defines NAME_verb. */
 /* clang-format off */ /* it never settles on one form of such a list */
 #define VERBS(X) \
-    X(run) X(waste) X(reuse) X(paths) X(interference) X(sharing) X(cc) \
-    X(cxx) X(fortran) X(report) X(merge) X(check) \
+    X(run) X(waste) X(reuse) X(paths) X(interference) X(sharing) X(limits) \
+    X(cc) X(cxx) X(fortran) X(report) X(merge) X(check) \
     X(diff) X(export) X(view) X(doctor) X(help)
 /* clang-format on */
 #define VERB_DECLARE(name) extern const struct verb name##_verb;
@@ -85,7 +85,7 @@ void replace_abandon(void);
 /* Whether both names lead to one file; either may be NULL. */
 bool same_file(const char *a, const char *b);
 
-/* ---- limits of what is made of profiles (limits.c) ------------------------------------ */
+/* ---- limits of what is made of profiles (caps.c) -------------------------------------- */
 
 /* The exit code of verbs that read profiles and cannot do what they were asked for. */
 enum { READER_FAILED = 1 };

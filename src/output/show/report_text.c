@@ -114,8 +114,10 @@ static void print_run(struct printer *printer)
         print_add(line, sizeof line, ", killed by signal %" PRId64, run->exit_signal);
     else if (run->exit_code > 0)
         print_add(line, sizeof line, ", exit status %" PRId64, run->exit_code);
-    fputs("  ", printer->out);
-    print_wrap(printer, PLAIN, 2, 2, line);
+    if (strcmp(run->engine, "static") != 0) { /* else nothing ran */
+        fputs("  ", printer->out);
+        print_wrap(printer, PLAIN, 2, 2, line);
+    }
     fputs("  ", printer->out);
     describe(printer, line, sizeof line);
     name_clean(line, clean, sizeof clean);

@@ -2,6 +2,7 @@
 /* The verbs that know what to make of a profile. */
 #include "analysis/analysis.h"
 #include "interference/interference.h"
+#include "limits/limits.h"
 #include "paths/paths.h"
 #include "reuse/reuse.h"
 #include "run/run.h"
@@ -16,6 +17,7 @@ const struct analysis *const analyses[] = {
     &paths_analysis,
     &interference_analysis,
     &sharing_analysis,
+    &limits_analysis,
     &run_analysis,
     NULL,
 };

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/* A loop's bounds as rows of a profile. */
+#include "assess/assess.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool assess_begin(struct profile *profile, const char *version, char *const *words, size_t count)
+{
+    struct profile_run *run = &profile->run;
+    run->verb = "limits";
+    run->engine = "static";
+    run->weighting = "cycles";
+    run->version = profile_keep(profile, version);
+    run->exit_code = run->exit_signal = -1;
+    run->wall_s = run->cpu_s = run->system_s = -1;
+    for (size_t i = 0; i < count; i++) {
+        struct profile_text *argument = profile_add_arguments(profile);
+        if (!argument || !(argument->text = profile_keep(profile, words[i])))
+            return false;
+    }
+    return run->version != NULL;
+}
+
+static bool add_run(struct profile *profile, const struct model *model)
+{
+    const struct model_machine *machine = model_machine(model);
+    if (profile->limit_runs_count)
+        return true;
+    struct profile_limit_run *run = profile_add_limit_runs(profile);
+    if (!run)
+        return false;
+    *run = (struct profile_limit_run){.machine = profile_keep(profile, machine->name),
+                                      .title = profile_keep(profile, machine->title),
+                                      .measured = machine->source == MODEL_MEASURED,
+                                      .width = (uint32_t)machine->figures[MODEL_WIDTH].value};
+    return run->machine && run->title;
+}
+
+static bool add_loop(struct profile *profile, const struct bodies_loop *loop,
+                     const struct bounds *bounds, const char *module, const char *level,
+                     double share)
+{
+    struct profile_limit_loop *row = profile_add_limit_loops(profile);
+    if (!row)
+        return false;
+    *row = (struct profile_limit_loop){
+        .function = profile_keep(profile, loop->function),
+        .file = profile_keep(profile, loop->place.file),
+        .line = loop->place.file ? loop->place.line : 0,
+        .module = profile_keep(profile, module),
+        .level = profile_keep(profile, level),
+        .address = loop->head,
+        .ways = loop->ways,
+        .calls = loop->calls,
+        .unknown = bounds->unknown,
+        .limit = bounds->limit,
+        .next = bounds->next,
+        .resource = bounds->resource,
+        .recurrence = bounds->recurrence,
+        .frontend = bounds->frontend,
+        .slots = bounds->slots,
+        .branch = bounds->branch,
+        .recurrence_most = bounds->recurrence_most,
+        .aliased = bounds->aliased,
+        .certified = bounds->certified,
+        .predicted = bounds->predicted,
+        .circuit_latency = bounds->circuit_latency > 0 ? (double)bounds->circuit_latency / 1000 : 0,
+        .circuit_distance = (uint32_t)bounds->circuit_distance,
+        .measured = -1,
+        .share = share,
+    };
+    return row->function;
+}
+
+static bool add_instructions(struct profile *profile, uint32_t id, const struct bodies_loop *loop,
+                             const struct bounds *bounds)
+{
+    for (size_t i = 0; i < loop->block.count; i++) {
+        const struct bounds_instruction *instruction = &loop->block.instructions[i];
+        struct profile_limit_instruction *row = profile_add_limit_instructions(profile);
+        if (!row)
+            return false;
+        *row =
+            (struct profile_limit_instruction){.loop = id,
+                                               .address = instruction->address,
+                                               .text = profile_keep(profile, instruction->text),
+                                               .file = profile_keep(profile, loop->places[i].file),
+                                               .line = loop->places[i].line,
+                                               .category = instruction->category,
+                                               .pressure = bounds->pressure[i]};
+        if (!row->text)
+            return false;
+    }
+    return true;
+}
+
+static bool add_resources(struct profile *profile, uint32_t id, const struct bounds *bounds)
+{
+    for (size_t i = 0; i < bounds->resource_count; i++) {
+        const struct bounds_resource *resource = &bounds->resources[i];
+        struct profile_limit_resource *row = profile_add_limit_resources(profile);
+        if (!row)
+            return false;
+        *row = (struct profile_limit_resource){.loop = id,
+                                               .name = profile_keep(profile, resource->name),
+                                               .bottleneck = resource->bottleneck,
+                                               .copies = resource->copies,
+                                               .cycles = resource->cycles};
+        if (!row->name)
+            return false;
+    }
+    return true;
+}
+
+/* Latencies as in the list of visudep: the source's. */
+static bool add_circuit(struct profile *profile, uint32_t id, const struct bounds *bounds)
+{
+    for (size_t i = 0; i < bounds->circuit_count; i++) {
+        const struct bounds_arc *arc = &bounds->arcs[bounds->circuit[i]];
+        const struct bounds_arc *before =
+            &bounds->arcs[bounds->circuit[(i + bounds->circuit_count - 1) % bounds->circuit_count]];
+        const struct bounds_vertex *from = &bounds->vertices[arc->from],
+                                   *to = &bounds->vertices[arc->to];
+        struct profile_limit_arc *row = profile_add_limit_arcs(profile);
+        if (!row)
+            return false;
+        *row = (struct profile_limit_arc){.loop = id,
+                                          .from = from->instruction,
+                                          .to = to->instruction,
+                                          .from_kind = from->kind,
+                                          .to_kind = to->kind,
+                                          .distance = arc->distance,
+                                          .memory = arc->memory,
+                                          .latency = before->latency / 1000.0};
+    }
+    return true;
+}
+
+static enum base_status bound_loop(const struct bodies_loop *loop,
+                                   const struct assess_options *options, struct bounds *bounds)
+{
+    struct bounds_options asked = {
+        .graph = true, .taken = loop->taken, .latencies = options->latencies};
+    return bounds_of(&loop->block, options->model, &asked, bounds);
+}
+
+enum base_status assess_add(struct profile *profile, const struct bodies_loop *loop,
+                            const struct assess_options *options, const char *module,
+                            const char *level, double share)
+{
+    struct bounds bounds;
+    uint32_t id = (uint32_t)profile->limit_loops_count;
+    enum base_status status = bound_loop(loop, options, &bounds);
+    if (status != BASE_OK)
+        return status;
+    bool good = add_run(profile, options->model) &&
+                add_loop(profile, loop, &bounds, module, level, share) &&
+                add_instructions(profile, id, loop, &bounds) &&
+                add_resources(profile, id, &bounds) && add_circuit(profile, id, &bounds);
+    bounds_free(&bounds);
+    return good ? BASE_OK : BASE_NO_MEMORY;
+}
+
+/* ---- the graph ----------------------------------------------------------------------------------------- */
+
+static void place_of(void *context, uint32_t instruction, char *text, size_t bytes)
+{
+    const struct bodies_place *place = &((const struct bodies_loop *)context)->places[instruction];
+    const char *name = place->file ? strrchr(place->file, '/') : NULL;
+    text[0] = 0;
+    if (place->file && place->line)
+        snprintf(text, bytes, "%s:%u", name ? name + 1 : place->file, place->line);
+}
+
+enum base_status assess_graph(const struct bodies_loop *loop, const struct assess_options *options,
+                              bool dot, struct util_text *text)
+{
+    struct bounds bounds;
+    char title[256];
+    void *context = (void *)(uintptr_t)loop;
+    enum base_status status = bound_loop(loop, options, &bounds);
+    if (status != BASE_OK)
+        return status;
+    snprintf(title, sizeof title, "%.150s, loop at 0x%" PRIx64, loop->function, loop->head);
+    bool good = dot ? bounds_dot(&bounds, &loop->block, place_of, context, title, text)
+                    : util_text_print(text, "%s\n", title) &&
+                          bounds_list(&bounds, &loop->block, place_of, context, text) &&
+                          bounds_circuit(&bounds, &loop->block, place_of, context, text) &&
+                          util_text_print(text, "\n");
+    bounds_free(&bounds);
+    return good ? BASE_OK : BASE_NO_MEMORY;
+}

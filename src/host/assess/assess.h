@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/*
+ * assess: loops of files or of a recorded run, with their bounds, as rows of a profile; and what has to be done before: picking loops by
+ * function or source line, assembling and compiling.
+ *
+ * Host side. Errors explain themselves in one sentence, as in the rest of the house: error, of ASSESS_ERROR_BYTES.
+ */
+#ifndef HEADROOM_ASSESS_H
+#define HEADROOM_ASSESS_H
+
+#include "binary/binary.h"
+#include "bodies/bodies.h"
+#include "profile/profile.h"
+
+#include <stdio.h>
+
+enum { ASSESS_ERROR_BYTES = 4608, ASSESS_PATH_BYTES = 4096 };
+
+/* ---- which loops ---------------------------------------------------------------------------------- */
+
+/* Innermost loops of a file. All NULL and 0: all of them. */
+struct assess_target {
+    const char *
+        function; /* name, demangled or not, with or without parameters; or 0xADDRESS of an instruction */
+    const char *file; /* the end of a source file's path; NULL with a line: any */
+    uint32_t line;    /* loops with instructions of that line, or around it */
+};
+
+/* Opens a file that may hold code. BASE_OK, or a status and the error. Symbols as usual. */
+enum base_status assess_open(const char *path, const struct binary_options *symbols,
+                             struct binary **binary, char *error);
+
+/* The target's loops, by address. An error if there is no such function, no loop, or the file has not what is needed to tell. shown:
+   the file's name for errors. */
+enum base_status assess_find(struct binary *binary, const char *shown,
+                             const struct assess_target *target, struct bodies *bodies,
+                             char *error);
+
+/* ---- bounds ------------------------------------------------------------------------------------------ */
+
+struct assess_options {
+    const struct model *model;
+    const struct bounds_latencies *latencies; /* NULL: the model's */
+};
+
+/* Starts a profile of a verb that runs nothing. Strings are copied. False: no memory. */
+bool assess_begin(struct profile *profile, const char *version, char *const *words, size_t count);
+
+/* The loop's bounds as rows of the profile. module, level: may be NULL; share: negative if not known. BASE_NO_MEMORY. */
+enum base_status assess_add(struct profile *profile, const struct bodies_loop *loop,
+                            const struct assess_options *options, const char *module,
+                            const char *level, double share);
+
+/*
+ * The loops in which a run spent most CPU time, by the samples of its profile (`times`), as rows of the same profile. Files that are
+ * gone or have changed are left out, and the profile says so. limit: as many at most.
+ */
+enum base_status assess_profile(struct profile *profile, const struct binary_options *symbols,
+                                const struct assess_options *options, size_t limit);
+
+/* The dependence graph of a loop: as a list of dependences and the critical circuit, or in Graphviz' language. */
+enum base_status assess_graph(const struct bodies_loop *loop, const struct assess_options *options,
+                              bool dot, struct util_text *text);
+
+/* ---- files that are made first -------------------------------------------------------------------------- */
+
+/* Files in a directory of their own, which assess_drop removes. */
+struct assess_made {
+    char directory[ASSESS_PATH_BYTES], path[ASSESS_PATH_BYTES]; /* path: what can be opened */
+};
+
+/* An assembly file; .S is preprocessed. */
+bool assess_assemble(const char *source, struct assess_made *made, char *error);
+
+/* A source file with a compiler and its arguments (NULL-terminated), in which the file itself, -c, -S and -o are passed over; level,
+   "O2", comes last; NULL: none. What the compiler prints goes to standard error. */
+bool assess_compile(const char *source, char *const *compiler, const char *level,
+                    struct assess_made *made, char *error);
+void assess_drop(struct assess_made *made);
+
+/* "dot -Tsvg" on a text, into out. False: error. */
+bool assess_svg(const struct util_text *dot, FILE *out, char *error);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/* The verdict on a loop, and what is usually done about what limits it. */
+#include "limits/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct advice give(const char *id, const char *text)
+{
+    return (struct advice){.id = id, .text = text, .evidence = ADVICE_EXACT};
+}
+
+static struct advice advise_recurrence(const struct limits_loop *loop)
+{
+    switch (limits_circuit_of(loop)) {
+    case LIMITS_REDUCTION:
+        return give(
+            "limits.accumulator",
+            "Each iteration waits for one accumulator. Use several, each with every nth element, "
+            "and add them up "
+            "behind the loop; of floating-point sums the compiler does so only with -ffast-math or "
+            "-fassociative-math.");
+    case LIMITS_DIVISION:
+        return give("limits.division", "Each iteration waits for a division or root of the one "
+                                       "before. Divide by a constant or an invariant by "
+                                       "multiplying with its reciprocal, or transform the formula "
+                                       "so that only a product recurs.");
+    case LIMITS_STORED:
+        return give("limits.stored", "A value goes through memory: it is stored, and loaded again "
+                                     "in a later iteration. Keep it in a local "
+                                     "variable; where the compiler cannot, because pointers may "
+                                     "overlap, declare them restrict.");
+    case LIMITS_CHASE:
+        return give("limits.chase", "Each iteration waits for an address that the one before has "
+                                    "loaded. Keep what is searched in an array, "
+                                    "or follow several lists at a time.");
+    case LIMITS_CHAIN:
+        return give(
+            "limits.chain",
+            "Each iteration waits for a chain of operations of the one before. Work on several "
+            "independent elements "
+            "at a time, or shorten the chain by taking out of it what does not depend on it.");
+    case LIMITS_COUNTER:
+        return give(
+            "limits.counter",
+            "The loop is as fast as its counter: unroll it, so that more is done in an iteration.");
+    case LIMITS_NO_CIRCUIT: break;
+    }
+    return (struct advice){0};
+}
+
+static struct advice advise_resource(const struct limits_loop *loop)
+{
+    const struct profile_limit_resource *bottleneck = limits_bottleneck(loop);
+    bool divides = false;
+    for (size_t i = 0; i < loop->instructions_count; i++)
+        divides |= loop->instructions[i].pressure > 0 &&
+                   (loop->instructions[i].category == 5 || loop->instructions[i].category == 6);
+    if (bottleneck &&
+        (divides || strstr(bottleneck->name, "div") || strstr(bottleneck->name, "Div")))
+        return give("limits.divider",
+                    "The divider is busy all the time. Multiply by a reciprocal that is computed "
+                    "once, divide fewer values, "
+                    "or use single precision or vectors, of which it does more at a time.");
+    if (bottleneck && strcmp(bottleneck->name, "stores") == 0)
+        return give("limits.stores", "Stores take all of the time. Keep in registers what is "
+                                     "written several times, and store "
+                                     "whole vectors.");
+    if (bottleneck && strcmp(bottleneck->name, "loads") == 0)
+        return give("limits.loads", "Loads take all of the time. Keep in registers what is read "
+                                    "several times, and load whole "
+                                    "vectors.");
+    return give("limits.units", "The units that it needs most are busy all the time. Do more with "
+                                "each instruction (vectors: -O3, "
+                                "-march=native), or use fewer of those that need them.");
+}
+
+struct advice limits_advice(const struct limits_loop *loop)
+{
+    switch (loop->limit) {
+    case LIMITS_RECURRENCE: return advise_recurrence(loop);
+    case LIMITS_RESOURCE: return advise_resource(loop);
+    case LIMITS_MEMORY:
+        return give("limits.unseen", "It takes longer than any of the bounds: caches that miss, "
+                                     "mispredicted branches or work in functions that "
+                                     "it calls. 'headroom reuse' and 'headroom paths' tell more.");
+    case LIMITS_FRONTEND: break;
+    }
+    if (loop->row->branch > loop->row->slots)
+        return give(
+            "limits.branch",
+            "The taken branch at its end takes a cycle, whatever else is done. Unroll the loop.");
+    return give("limits.slots", "It has more instructions than the processor takes in. Do more "
+                                "with each (vectors: -O3, -march=native), and take "
+                                "out of the loop what does not change in it.");
+}
+
+static double cycles_of_limit(const struct limits_loop *loop)
+{
+    const struct profile_limit_loop *row = loop->row;
+    return loop->limit == LIMITS_MEMORY ? row->measured : row->predicted;
+}
+
+void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
+{
+    double cycles = cycles_of_limit(loop), next = loop->next_cycles;
+    const char *next_words = loop->limit == LIMITS_MEMORY ? limits_bound_words[loop->row->limit]
+                                                          : limits_bound_words[loop->row->next];
+    text[0] = 0;
+    print_add(text, bytes, "Limited by %s", limits_bound_words[loop->limit]);
+    if (next <= 0 || cycles <= 0) {
+        print_add(text, bytes, "; there is no other bound.");
+        return;
+    }
+    double gain = 1 - next / cycles;
+    if (gain < 0.02) {
+        print_add(text, bytes, ", and as much by %s: both would have to be mended.", next_words);
+        return;
+    }
+    if (loop->limit == LIMITS_RECURRENCE && limits_circuit_of(loop) == LIMITS_REDUCTION)
+        print_add(text, bytes,
+                  ": one accumulator. With %u the next limit, %s, would allow %.3g cycles",
+                  limits_copies(loop), next_words, next);
+    else
+        print_add(text, bytes, "; the next limit, %s, would allow %.3g cycles", next_words, next);
+    print_add(text, bytes, ": %.0f %% less time", 100 * gain);
+    if (loop->row->share > 0)
+        print_add(text, bytes, ", %.1f %% of the run", 100 * gain * loop->row->share);
+    print_add(text, bytes, ".");
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* Loops with their rows, and which bound is reached. */
+#include "limits/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const char *const limits_bound_names[] = {"resource", "recurrence", "frontend", "memory"};
+const char *const limits_bound_words[] = {"its units", "its recurrence", "the front end",
+                                          "something that the bounds do not see"};
+
+static double bound_of(const struct profile_limit_loop *row, uint32_t bound)
+{
+    return bound == LIMITS_RESOURCE     ? row->resource
+           : bound == LIMITS_RECURRENCE ? row->recurrence
+                                        : row->frontend;
+}
+
+static void judge(struct limits_loop *loop)
+{
+    const struct profile_limit_loop *row = loop->row;
+    loop->limit = (enum limits_bound)row->limit;
+    loop->next_cycles = bound_of(row, row->next);
+    if (row->measured > LIMITS_UNEXPLAINED * row->predicted && row->predicted > 0) {
+        loop->limit = LIMITS_MEMORY;
+        loop->next_cycles = row->predicted;
+    }
+}
+
+/* Rows are grouped by loop, ascending: *at moves on to behind those of the loop. */
+#define ROWS_OF(rows, count, wanted, at, first, number)                                            \
+    do {                                                                                           \
+        while (*(at) < (count) && (rows)[*(at)].loop < (wanted))                                   \
+            ++*(at);                                                                               \
+        (first) = (rows) + *(at);                                                                  \
+        for ((number) = 0; *(at) < (count) && (rows)[*(at)].loop == (wanted); ++*(at))             \
+            (number)++;                                                                            \
+    } while (0)
+
+struct limits_report *limits_report_make(const struct profile *profile)
+{
+    struct limits_report *report = calloc(1, sizeof *report);
+    size_t instructions = 0, resources = 0, arcs = 0;
+    if (!report)
+        return NULL;
+    report->profile = profile;
+    report->loops = calloc(profile->limit_loops_count + 1, sizeof *report->loops);
+    if (!report->loops) {
+        free(report);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < profile->limit_loops_count; i++) {
+        struct limits_loop *loop = &report->loops[report->count++];
+        loop->row = &profile->limit_loops[i];
+        loop->number = report->count;
+        ROWS_OF(profile->limit_instructions, profile->limit_instructions_count, i, &instructions,
+                loop->instructions, loop->instructions_count);
+        ROWS_OF(profile->limit_resources, profile->limit_resources_count, i, &resources,
+                loop->resources, loop->resources_count);
+        ROWS_OF(profile->limit_arcs, profile->limit_arcs_count, i, &arcs, loop->arcs,
+                loop->arcs_count);
+        judge(loop);
+    }
+    return report;
+}
+
+void limits_report_free(void *made)
+{
+    struct limits_report *report = made;
+    if (!report)
+        return;
+    free(report->loops);
+    free(report);
+}
+
+const struct profile_limit_resource *limits_bottleneck(const struct limits_loop *loop)
+{
+    for (size_t i = 0; i < loop->resources_count; i++)
+        if (loop->resources[i].bottleneck)
+            return &loop->resources[i];
+    return NULL;
+}
+
+enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
+{
+    bool memory = false, loads = false, divides = false;
+    if (!loop->arcs_count || loop->row->recurrence <= 0)
+        return LIMITS_NO_CIRCUIT;
+    for (size_t i = 0; i < loop->arcs_count; i++) {
+        const struct profile_limit_arc *arc = &loop->arcs[i];
+        uint32_t category = loop->instructions[arc->from].category;
+        memory |= arc->memory != 0;
+        loads |= arc->from_kind == 0;
+        divides |= arc->from_kind == 1 && (category == 5 || category == 6);
+    }
+    if (memory)
+        return LIMITS_STORED;
+    if (loads)
+        return LIMITS_CHASE;
+    if (divides)
+        return LIMITS_DIVISION;
+    if (loop->row->recurrence < 1.25)
+        return LIMITS_COUNTER;
+    return loop->arcs_count == 1 ? LIMITS_REDUCTION : LIMITS_CHAIN;
+}
+
+unsigned limits_copies(const struct limits_loop *loop)
+{
+    double copies =
+        loop->next_cycles > 0 ? ceil(loop->row->recurrence / loop->next_cycles - 0.05) : 2;
+    return copies < 2 ? 2 : copies > 16 ? 16 : (unsigned)copies;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/* Between the files of limits: loops with their rows (figures.c), what to do (advice.c), for people (text.c), as JSON (json.c), on
+   the page (view.c). */
+#ifndef HEADROOM_LIMITS_INTERNAL_H
+#define HEADROOM_LIMITS_INTERNAL_H
+
+#include "analysis/advice.h"
+#include "limits/limits.h"
+#include "show/json.h"
+#include "show/places.h"
+#include "show/print.h"
+
+enum limits_bound { LIMITS_RESOURCE, LIMITS_RECURRENCE, LIMITS_FRONTEND, LIMITS_MEMORY };
+extern const char *const limits_bound_names[]; /* as JSON has them */
+extern const char *const limits_bound_words[]; /* "its units", ... */
+
+/* Measured over predicted beyond which something that the bounds do not see takes the time. */
+#define LIMITS_UNEXPLAINED 1.25
+
+struct limits_loop {
+    const struct profile_limit_loop *row;
+    const struct profile_limit_instruction *instructions;
+    size_t instructions_count;
+    const struct profile_limit_resource *resources;
+    size_t resources_count;
+    const struct profile_limit_arc *arcs; /* the critical circuit */
+    size_t arcs_count;
+    enum limits_bound limit;
+    double next_cycles; /* what the next bound would allow */
+    size_t number;      /* among those listed, from 1 */
+};
+
+struct limits_report {
+    const struct profile *profile;
+    struct limits_loop *loops; /* in the order of the profile */
+    size_t count;
+};
+
+/* NULL: no memory. */
+struct limits_report *limits_report_make(const struct profile *profile);
+void limits_report_free(void *report); /* NULL does nothing */
+
+/* The row that names the bottleneck, or NULL. */
+const struct profile_limit_resource *limits_bottleneck(const struct limits_loop *loop);
+
+/* What the critical circuit is. */
+enum limits_circuit {
+    LIMITS_NO_CIRCUIT,
+    LIMITS_COUNTER,   /* a cycle: an induction variable */
+    LIMITS_REDUCTION, /* one operation adds to what it made an iteration ago */
+    LIMITS_DIVISION,
+    LIMITS_STORED, /* through memory: what was stored is loaded again */
+    LIMITS_CHASE,  /* an address that was loaded an iteration ago */
+    LIMITS_CHAIN,  /* several operations */
+};
+enum limits_circuit limits_circuit_of(const struct limits_loop *loop);
+
+/* Copies of a recurrence that would bring it down to the next bound; at least 2. */
+unsigned limits_copies(const struct limits_loop *loop);
+
+/* "Limited by its recurrence; the next limit, its units, would allow 1 cycle: 75 % less time." */
+void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes);
+struct advice limits_advice(const struct limits_loop *loop);
+
+extern const struct analysis_text limits_text;
+bool limits_json(struct json *json, const struct places *places,
+                 const struct report_options *options);
+extern const struct analysis_view limits_view;
+
+#endif

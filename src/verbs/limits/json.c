@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/* The member "limits" of the report, docs/formats/report.md. */
+#include "limits/internal.h"
+
+#include <inttypes.h>
+
+static void number_or_null(struct json *json, const char *name, bool known, double value)
+{
+    json_key(json, name);
+    if (known)
+        json_number(json, value, 6);
+    else
+        json_raw(json, "null");
+}
+
+static void bounds_member(struct json *json, const struct profile_limit_loop *row)
+{
+    json_begin(json, "bounds", '{');
+    json_decimal(json, "resource", row->resource, 6);
+    json_decimal(json, "recurrence", row->recurrence, 6);
+    json_decimal(json, "frontend", row->frontend, 6);
+    number_or_null(json, "schedule", false, 0);
+    json_decimal(json, "recurrence_most", row->recurrence_most, 6);
+    json_decimal(json, "recurrence_if_aliased", row->aliased, 6);
+    json_decimal(json, "slots", row->slots, 6);
+    json_decimal(json, "taken_branches", row->branch, 6);
+    json_close(json, '}');
+}
+
+static void ports_member(struct json *json, const struct limits_loop *loop)
+{
+    json_begin(json, "ports", '[');
+    for (size_t i = 0; i < loop->resources_count; i++) {
+        json_begin_item(json);
+        json_text(json, "name", loop->resources[i].name);
+        json_decimal(json, "copies", loop->resources[i].copies, 6);
+        json_decimal(json, "cycles", loop->resources[i].cycles, 6);
+        json_flag(json, "bottleneck", loop->resources[i].bottleneck);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void address_member(struct json *json, uint64_t address)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    json_text(json, "address", text);
+}
+
+static void instruction_members(struct json *json, const struct profile_limit_instruction *row)
+{
+    address_member(json, row->address);
+    json_text(json, "instruction", row->text);
+    json_text(json, "file", row->file);
+    json_count(json, "line", row->line);
+}
+
+/* Each operation with the latency and the distance of the arc out of it. */
+static void circuit_member(struct json *json, const struct limits_loop *loop)
+{
+    static const char *const kinds[] = {"load", "compute", "store"};
+    json_begin(json, "circuit", '[');
+    for (size_t i = 0; i < loop->arcs_count; i++) {
+        const struct profile_limit_arc *arc = &loop->arcs[i];
+        json_begin_item(json);
+        json_text(json, "kind", kinds[arc->from_kind]);
+        json_count(json, "index", arc->from);
+        instruction_members(json, &loop->instructions[arc->from]);
+        json_decimal(json, "latency", arc->latency, 6);
+        json_count(json, "distance", arc->distance);
+        json_flag(json, "memory", arc->memory);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void instructions_member(struct json *json, const struct limits_loop *loop)
+{
+    json_begin(json, "instructions", '[');
+    for (size_t i = 0; i < loop->instructions_count; i++) {
+        json_begin_item(json);
+        instruction_members(json, &loop->instructions[i]);
+        json_decimal(json, "pressure", loop->instructions[i].pressure, 6);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void loop_object(struct json *json, const struct limits_loop *loop)
+{
+    const struct profile_limit_loop *row = loop->row;
+    char verdict[TEXT_BYTES];
+    struct advice advice = limits_advice(loop);
+    limits_verdict(loop, verdict, sizeof verdict);
+    json_begin_item(json);
+    json_text(json, "function", row->function);
+    json_text(json, "file", row->file);
+    json_count(json, "line", row->line);
+    json_text(json, "module", row->module);
+    address_member(json, row->address);
+    json_text(json, "level", row->level);
+    bounds_member(json, row);
+    json_decimal(json, "certified", row->certified, 6);
+    json_decimal(json, "predicted", row->predicted, 6);
+    number_or_null(json, "measured", row->measured >= 0, row->measured);
+    number_or_null(json, "share", row->share >= 0, row->share);
+    json_text(json, "limit", limits_bound_names[loop->limit]);
+    json_text(json, "next",
+              limits_bound_names[loop->limit == LIMITS_MEMORY ? row->limit : row->next]);
+    json_decimal(json, "next_cycles", loop->next_cycles, 6);
+    json_count(json, "ways", row->ways);
+    json_count(json, "calls", row->calls);
+    json_count(json, "unknown", row->unknown);
+    ports_member(json, loop);
+    json_decimal(json, "circuit_latency", row->circuit_latency, 6);
+    json_count(json, "circuit_distance", row->circuit_distance);
+    circuit_member(json, loop);
+    instructions_member(json, loop);
+    json_text(json, "verdict", verdict);
+    json_advice(json, &advice);
+    json_close(json, '}');
+}
+
+bool limits_json(struct json *json, const struct places *places,
+                 const struct report_options *options)
+{
+    const struct profile *profile = places->profile;
+    if (!profile->limit_runs_count)
+        return true;
+    struct limits_report *report = limits_report_make(profile);
+    if (!report)
+        return false;
+    uint64_t frames = json->frames;
+    json_begin(json, "limits", '{');
+    json_text(json, "machine", profile->limit_runs[0].machine);
+    json_text(json, "title", profile->limit_runs[0].title);
+    json_text(json, "model", profile->limit_runs[0].measured ? "measured" : "table");
+    json_count(json, "loops_total", report->count);
+    json_count(json, "loops_not_listed", profile->limit_runs[0].other);
+    json_begin(json, "loops", '[');
+    for (size_t i = 0; i < report->count && json_list_goes_on(json, frames, i, options->limit); i++)
+        loop_object(json, &report->loops[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+    limits_report_free(report);
+    return true;
+}

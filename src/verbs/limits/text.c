@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/* The report for people: each loop with its bounds, its critical circuit and its resources. */
+#include "limits/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAR_COLUMNS = 30, CIRCUIT_MAX = 12, RESOURCES_MAX = 24, ASSEMBLY_COLUMNS = 38 };
+
+/* ---- a loop ---------------------------------------------------------------------------------------- */
+
+static void print_heading(struct printer *printer, const struct limits_loop *loop)
+{
+    const struct profile_limit_loop *row = loop->row;
+    char name[NAME_BYTES], place[TEXT_BYTES], line[TEXT_BYTES] = "", level[32] = "";
+    name_shorten(row->function ? row->function : "the block", 60, name);
+    print_place(printer, row->file, row->line, place);
+    if (row->level) {
+        name_clean(row->level, level, sizeof level);
+        print_add(line, sizeof line, "-%s: ", level);
+    }
+    print_add(line, sizeof line, "%s", name);
+    if (place[0])
+        print_add(line, sizeof line, " (%s)", place);
+    fprintf(printer->out, "\n%s#%zu%s  ", print_on(printer, STRONG), loop->number,
+            print_off(printer));
+    print_wrap(printer, BOLD, 4, 4, line);
+    line[0] = 0;
+    if (row->share >= 0)
+        print_add(line, sizeof line, "%.1f %% of the CPU time, ", 100 * row->share);
+    print_add(line, sizeof line, "%zu instruction%s an iteration", loop->instructions_count,
+              print_plural(loop->instructions_count));
+    if (row->ways > 1)
+        print_add(line, sizeof line, " on one of %u%s ways through it", row->ways,
+                  row->ways >= 1000000 ? " or more" : "");
+    if (row->calls)
+        print_add(line, sizeof line, "; what %u call%s execute%s is not counted", row->calls,
+                  print_plural(row->calls), row->calls == 1 ? "s" : "");
+    fprintf(printer->out, "    ");
+    print_wrap(printer, DIM, 4, 4, line);
+}
+
+static void print_bound(struct printer *printer, const char *name, double cycles, double most,
+                        const char *remark)
+{
+    char bar[4 * PRINT_BAR + 1];
+    fprintf(printer->out, "      %-12s %8.2f  ", name, cycles);
+    if (remark[0]) {
+        print_tail(printer, DIM, 29, 29, remark);
+        return;
+    }
+    fprintf(printer->out, "%s\n",
+            print_bar(most > 0 ? fmin(1, cycles / most) : 0, BAR_COLUMNS, bar));
+}
+
+static void print_bounds(struct printer *printer, const struct limits_loop *loop)
+{
+    const struct profile_limit_loop *row = loop->row;
+    double most = fmax(row->predicted, row->measured);
+    char remark[TEXT_BYTES] = "";
+    fprintf(printer->out, "\n      cycles an iteration, at least\n");
+    print_bound(printer, "recurrence", row->recurrence, most, "");
+    print_bound(printer, "units", row->resource, most, "");
+    print_bound(printer, "front end", row->frontend, most, "");
+    print_bound(printer, "certified", row->certified, most, "");
+    print_bound(printer, "predicted", row->predicted, most, "");
+    if (row->measured >= 0)
+        print_bound(printer, "measured", row->measured, most, "");
+    if (row->recurrence_most > row->recurrence * 1.02)
+        print_add(
+            remark, sizeof remark,
+            "Divisions take longer for some values: the recurrence then takes up to %.3g cycles. ",
+            row->recurrence_most);
+    if (row->aliased > row->predicted * 1.02)
+        print_add(remark, sizeof remark,
+                  "If stores and loads through different pointers overlap, it takes %.3g cycles. ",
+                  row->aliased);
+    if (row->unknown)
+        print_add(remark, sizeof remark, "The model knows nothing of %u of the instructions.",
+                  row->unknown);
+    if (!remark[0])
+        return;
+    fprintf(printer->out, "      ");
+    print_wrap(printer, DIM, 6, 6, remark);
+}
+
+/* ---- the critical circuit ------------------------------------------------------------------------------ */
+
+static void print_arc(struct printer *printer, const struct limits_loop *loop,
+                      const struct profile_limit_arc *arc)
+{
+    static const char *const kinds[] = {"load", "", "store"};
+    const struct profile_limit_instruction *from = &loop->instructions[arc->from];
+    char assembly[TEXT_BYTES], place[TEXT_BYTES], numbers[48];
+    name_clean(from->text, assembly, sizeof assembly);
+    assembly[name_fitting(assembly, ASSEMBLY_COLUMNS)] = 0;
+    print_place(printer, from->file, from->line, place);
+    snprintf(numbers, sizeof numbers, "<%.4g, %u>", arc->latency, arc->distance);
+    fprintf(printer->out, "      %-5s ", kinds[arc->from_kind]);
+    print_pad(printer, assembly, ASSEMBLY_COLUMNS, false);
+    fprintf(printer->out, " %s%-10s%s", print_on(printer, BOLD), numbers, print_off(printer));
+    print_tail(printer, DIM, 62, 12, place);
+}
+
+static void print_circuit(struct printer *printer, const struct limits_loop *loop)
+{
+    if (!loop->arcs_count || loop->row->recurrence <= 0)
+        return;
+    fprintf(printer->out, "\n      critical circuit %.4g/%u, <latency, iterations>\n",
+            loop->row->circuit_latency, loop->row->circuit_distance);
+    for (size_t i = 0; i < loop->arcs_count && i < CIRCUIT_MAX; i++)
+        print_arc(printer, loop, &loop->arcs[i]);
+    if (loop->arcs_count > CIRCUIT_MAX)
+        fprintf(printer->out, "      and %zu more\n", loop->arcs_count - CIRCUIT_MAX);
+}
+
+/* ---- resources ------------------------------------------------------------------------------------------ */
+
+static int by_cycles(const void *a, const void *b)
+{
+    const struct profile_limit_resource *const *first = a, *const *second = b;
+    double left = (*first)->cycles, right = (*second)->cycles;
+    return (left < right) - (left > right);
+}
+
+static bool print_resources(struct printer *printer, const struct limits_loop *loop)
+{
+    size_t count = loop->resources_count;
+    const struct profile_limit_resource **rows = calloc(count + 1, sizeof *rows);
+    if (!rows)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = &loop->resources[i];
+    qsort(rows, count, sizeof *rows, by_cycles);
+    if (count)
+        fprintf(printer->out, "\n      %-28s %7s %9s\n", "resource", "copies", "cycles");
+    for (size_t i = 0; i < count && i < RESOURCES_MAX; i++) {
+        char name[TEXT_BYTES];
+        name_clean(rows[i]->name, name, sizeof name);
+        name[name_fitting(name, 28)] = 0;
+        fprintf(printer->out, "      ");
+        print_pad(printer, name, 28, false);
+        fprintf(printer->out, " %7.3g %9.2f%s\n", rows[i]->copies, rows[i]->cycles,
+                rows[i]->bottleneck && loop->limit == LIMITS_RESOURCE ? "  the bottleneck" : "");
+    }
+    if (count > RESOURCES_MAX)
+        fprintf(printer->out, "      and %zu more\n", count - RESOURCES_MAX);
+    free(rows);
+    return true;
+}
+
+static bool print_loop(struct printer *printer, const struct limits_loop *loop)
+{
+    char verdict[TEXT_BYTES];
+    struct advice advice = limits_advice(loop);
+    print_heading(printer, loop);
+    limits_verdict(loop, verdict, sizeof verdict);
+    fprintf(printer->out, "    ");
+    print_wrap(printer, PLAIN, 4, 4, verdict);
+    print_given(printer, &advice, loop->number);
+    print_bounds(printer, loop);
+    print_circuit(printer, loop);
+    return print_resources(printer, loop);
+}
+
+/* ---- the slots ------------------------------------------------------------------------------------------- */
+
+static bool begin(const struct printer *printer, void **state)
+{
+    struct limits_report *report = limits_report_make(printer->profile);
+    if (report)
+        *state = report;
+    return report;
+}
+
+static void narrow(struct printer *printer, const void *state)
+{
+    const struct limits_report *report = state;
+    for (size_t i = 0; i < report->count; i++)
+        if (report->loops[i].row->file)
+            print_narrow_file(printer, report->loops[i].row->file);
+}
+
+static bool describe(const struct printer *printer, char *line, size_t bytes)
+{
+    const struct profile *profile = printer->profile;
+    if (!profile->limit_runs_count)
+        return false;
+    const struct profile_limit_run *run = &profile->limit_runs[0];
+    snprintf(line, bytes, "bounds for %s: %s, %s", run->machine, run->title,
+             run->measured ? "a model measured on this machine" : "a model from tables");
+    return true;
+}
+
+static bool print_findings(struct printer *printer, void *state)
+{
+    const struct limits_report *report = state;
+    size_t shown = report->count;
+    if (!printer->profile->limit_runs_count)
+        return true;
+    fprintf(printer->out, "\n%sLoops%s\n", print_on(printer, STRONG), print_off(printer));
+    if (printer->options->limit && shown > printer->options->limit)
+        shown = printer->options->limit;
+    for (size_t i = 0; i < shown; i++)
+        if (!print_loop(printer, &report->loops[i]))
+            return false;
+    if (shown < report->count) {
+        fprintf(printer->out, "\n  and %zu more\n", report->count - shown);
+        printer->next.cut = true;
+    }
+    if (printer->profile->limit_runs[0].other)
+        fprintf(printer->out, "\n  %llu other loops are not listed\n",
+                (unsigned long long)printer->profile->limit_runs[0].other);
+    return true;
+}
+
+const struct analysis_text limits_text = {
+    .begin = begin,
+    .end = limits_report_free,
+    .narrow = narrow,
+    .describe = describe,
+    .findings = print_findings,
+};

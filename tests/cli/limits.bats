@@ -1,0 +1,166 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# headroom limits from outside: loops of assembly, programs and sources, by function and line; graphs; profiles; misuse and files that
+# are not what they seem.
+
+load common
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cat >kernels.c <<'EOF'
+double dot(const double *a, const double *b, long n)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+void paper(double *a, double *c, const double *b, double x, long n)
+{
+    for (long i = 1; i < n; i++) {
+        a[i] = x * a[i] * b[i];
+        c[i] = c[i - 1] / b[i];
+    }
+}
+struct node { struct node *next; };
+long length(const struct node *node)
+{
+    long count = 0;
+    for (; node; node = node->next)
+        count++;
+    return count;
+}
+int straight(int a) { return a + 1; }
+EOF
+    cat >main.c <<'EOF'
+#include <stdlib.h>
+double dot(const double *a, const double *b, long n);
+int main(int count, char **words)
+{
+    static double a[1000], b[1000];
+    double sum = 0;
+    for (long i = 0; i < (count > 1 ? atol(words[1]) : 100); i++)
+        sum += dot(a, b, 1000);
+    return sum > 1;
+}
+EOF
+    "${CC:-cc}" -O2 -g kernels.c main.c -o program
+    strip -o stripped program
+    "${CC:-cc}" -O2 -S kernels.c
+    cat >paper.s <<'EOF'
+1:  movsd   -8(%rdi), %xmm0
+    divsd   (%rsi), %xmm0
+    movsd   %xmm0, (%rdi)
+    addq    $8, %rdi
+    addq    $8, %rsi
+    cmpq    %rdx, %rdi
+    jne     1b
+    ret
+EOF
+}
+
+# Machines from tables are always there; skylake stands for all of them.
+limits()
+{
+    try 0 "$HEADROOM" limits --machine skylake "$@"
+}
+
+field()
+{
+    python3 -c 'import json,sys; loops = json.load(open("out"))["limits"]["loops"]; print('"$1"')'
+}
+
+@test "the loop of the paper: critical circuit 16/1" {
+    limits --latency load=2,div=12,store=2 "$BATS_FILE_TMPDIR/paper.s"
+    grep -q "critical circuit 16/1" out
+    limits --latency load=2,div=12,store=2 --format json "$BATS_FILE_TMPDIR/paper.s"
+    [ "$(field '[loops[0]["bounds"]["recurrence"], loops[0]["limit"], loops[0]["circuit_distance"], loops[0]["advice"]["id"]]')" = "[16, 'recurrence', 1, 'limits.stored']" ]
+    [ "$(field '[(c["kind"], c["line"], c["latency"]) for c in loops[0]["circuit"]]' | tr -d ' ' | grep -c "'load',1,2")" = 1 ]
+}
+
+@test "a function of a program, and its lines" {
+    limits --format json "$BATS_FILE_TMPDIR/program:dot"
+    [ "$(field '[len(loops), loops[0]["function"], loops[0]["bounds"]["recurrence"], loops[0]["limit"]]')" = "[1, 'dot', 4, 'recurrence']" ]
+    limits --format json "$BATS_FILE_TMPDIR/program:kernels.c:5"
+    [ "$(field '[l["function"] for l in loops]')" = "['dot']" ]
+    limits --format json "$BATS_FILE_TMPDIR/program:length"
+    [ "$(field '[loops[0]["bounds"]["recurrence"], loops[0]["advice"]["id"]]')" = "[5, 'limits.chase']" ]
+}
+
+@test "text fits 80 columns, and says what to do" {
+    COLUMNS=80 limits "$BATS_FILE_TMPDIR/program:dot"
+    grep -q "Limited by its recurrence: one accumulator. With 4 the next limit" out
+    [ "$(grep -v -- "$BATS_FILE_TMPDIR" out | awk '{ if (length($0) > 100) print }' | wc -l)" = 0 ]
+}
+
+@test "a source with a compiler, at several levels" {
+    limits --levels O0,O2 --format json "$BATS_FILE_TMPDIR/kernels.c:5" -- "${CC:-cc}" -march=x86-64
+    [ "$(field '[l["level"] for l in loops]')" = "['O0', 'O2']" ]
+    [ "$(field 'loops[0]["bounds"]["frontend"] > 2 * loops[1]["bounds"]["frontend"]')" = True ]
+    [ ! -e kernels.o ]
+}
+
+@test "the graph as a list, and drawn" {
+    limits --graph list.txt "$BATS_FILE_TMPDIR/paper.s"
+    grep -q "^-----> FLOW dependence between store of movsd" list.txt
+    limits --graph graph.dot "$BATS_FILE_TMPDIR/paper.s"
+    grep -q "shape=triangle" graph.dot
+    if command -v dot >/dev/null; then
+        limits --graph graph.svg "$BATS_FILE_TMPDIR/paper.s"
+        grep -q "<svg" graph.svg
+    fi
+}
+
+@test "a profile on demand, read by report" {
+    limits -q -o loops.headroom "$BATS_FILE_TMPDIR/program:dot"
+    [ ! -s out ]
+    try 0 "$HEADROOM" report --format json loops.headroom
+    [ "$(field '[loops[0]["function"], loops[0]["bounds"]["recurrence"]]')" = "['dot', 4]" ]
+    try 0 "$HEADROOM" report loops.headroom
+    grep -q "critical circuit 4/1" out
+}
+
+@test "the hottest loops of a run, and of its profile" {
+    try 0 "$HEADROOM" limits --machine skylake --report report -o run.headroom -- "$BATS_FILE_TMPDIR/program" 300000
+    grep -q "#1  dot" report
+    try 0 "$HEADROOM" limits --machine skylake --format json --profile run.headroom
+    [ "$(field '[loops[0]["function"], loops[0]["share"] > 0.5]')" = "['dot', True]" ]
+}
+
+@test "what is not there is said" {
+    try 1 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/program:nothing"
+    grep -q "has no function 'nothing'" err
+    try 1 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/program:straight"
+    grep -q "has no loop" err
+    try 1 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/stripped:dot"
+    grep -q "has no" err
+    try 1 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/stripped:kernels.c:5"
+    grep -q "no line numbers" err
+    try 1 "$HEADROOM" limits --machine skylake nothing:dot
+    grep -q "cannot read 'nothing:dot'" err
+    try 1 "$HEADROOM" limits --machine pdp11 "$BATS_FILE_TMPDIR/program:dot"
+    try 1 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/kernels.c:5"
+    grep -q "no ELF file" err
+    [ ! -s out ]
+}
+
+@test "misuse is a usage error" {
+    try 2 "$HEADROOM" limits
+    try 2 "$HEADROOM" limits --machine skylake a b
+    try 2 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/kernels.c" --
+    try 2 "$HEADROOM" limits --machine skylake --levels O1 "$BATS_FILE_TMPDIR/program:dot"
+    try 1 "$HEADROOM" limits --machine skylake --latency load=fast "$BATS_FILE_TMPDIR/paper.s"
+    grep -q "latency" err
+}
+
+@test "files that are no code, or damaged, are refused without a crash" {
+    head -c 5000 "$BATS_FILE_TMPDIR/program" >short
+    try 1 "$HEADROOM" limits --machine skylake short:dot
+    for offset in 24 40 60 900 4000 9000; do
+        cp "$BATS_FILE_TMPDIR/program" damaged
+        printf '\377\377\377\377\377\377' | dd of=damaged bs=1 seek=$offset conv=notrunc 2>/dev/null
+        run "$HEADROOM" limits --machine skylake damaged:dot
+        [ "$status" -le 1 ]
+    done
+}
