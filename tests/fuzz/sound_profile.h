@@ -133,6 +133,32 @@ static inline void sound_fill_reuse(struct profile *profile, uint32_t use, uint3
     *profile_add_frame_loops(profile) = (struct profile_frame_loop){2, 2};
 }
 
+static inline void sound_fill_limits(struct profile *profile)
+{
+    *profile_add_limit_runs(profile) = (struct profile_limit_run){"here", "a processor", 1, 8, 2};
+    *profile_add_limit_loops(profile) = (struct profile_limit_loop){.function = "f(int)",
+                                                                    .file = "/x/a.c",
+                                                                    .line = 7,
+                                                                    .module = "/x/prog",
+                                                                    .address = 32,
+                                                                    .ways = 1,
+                                                                    .limit = 1,
+                                                                    .resource = 1,
+                                                                    .recurrence = 4,
+                                                                    .frontend = 0.5,
+                                                                    .certified = 4,
+                                                                    .predicted = 4,
+                                                                    .circuit_latency = 4,
+                                                                    .circuit_distance = 1,
+                                                                    .measured = -1,
+                                                                    .share = 0.5};
+    *profile_add_limit_instructions(profile) = (struct profile_limit_instruction){
+        0, 32, "addsd %xmm1, %xmm0", "/x/a.c", 7, 2, 0.5};
+    *profile_add_limit_resources(profile) = (struct profile_limit_resource){0, "p0", 1, 1, 1};
+    *profile_add_limit_arcs(profile) =
+        (struct profile_limit_arc){.from_kind = 1, .to_kind = 1, .distance = 1, .latency = 4};
+}
+
 static inline void sound_profile_fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -152,6 +178,7 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_times(profile) = (struct profile_time){0, 0, 1, 12500000};
     *profile_add_times(profile) = (struct profile_time){first, 0, 8, 100000000};
     *profile_add_times(profile) = (struct profile_time){first, 1, 1, 12500000};
+    sound_fill_limits(profile);
     *profile_add_waits(profile) = (struct profile_wait){
         "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};

@@ -206,13 +206,8 @@ static void paper_has_its_circuit(void **state)
     assert_non_null(strstr(text.bytes,
                            "source: divsd (%rsi), %xmm0 (line 10)\n"
                            "dest:   store of movsd %xmm0, (%rdi) (line 10)\n        <12 , 0>\n"));
-<<<<<<< HEAD
-    assert_non_null(strstr(
-        text.bytes, "dest:   load of movsd -0x8(%rdi), %xmm0 (line 10)\n        <2 , 1>\n"));
-=======
     assert_non_null(
         strstr(text.bytes, "dest:   load of movsd -0x8(%rdi), %xmm0 (line 10)\n        <2 , 1>\n"));
->>>>>>> df2d9e7 (limits: the verb: loops of files, sources, profiles and runs, with their bounds, as rows of a profile)
     util_text_free(&text);
     drop(&loop);
 }
