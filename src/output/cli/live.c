@@ -174,7 +174,7 @@ static int prepare(struct live *live)
             recording_refuse(recording, launch_agent(request->config.agent_path, recording->error));
     if (!code)
         code = check_machine(live);
-    if (!code && recording->sequel)
+    if (!code && recording->sequel && recording->sequel->prepare)
         recording->sequel->prepare(recording);
     if (!code)
         code = recording_open(recording);

@@ -17,7 +17,7 @@ struct recording;
 
 /* What more a verb does with the command, all of it optional for the result: what fails is said, and nothing is lost. */
 struct recording_sequel {
-    /* Before the program starts: what cannot be is said to be degraded. */
+    /* Before the program starts: what cannot be is said to be degraded. NULL: nothing to do. */
     void (*prepare)(struct recording *recording);
     /* The profile is in its place, recording->written; the report follows. */
     void (*run)(struct recording *recording);
