@@ -6,6 +6,11 @@
  *
  * A line is a row if somebody met there; what was published there then says which threads use it how, and how much CPU
  * time its accesses take. Transfers are weights here, which have no unit: what is said of them are shares.
+ *
+ * A meeting says that u touched the line soon after t. How soon nobody knows: u is watched for a tick's time, in which one touch is as good as
+ * thousands. So meetings alone count how often t used lines that u uses at all, and one that u touches rarely
+ * would weigh as much as one that both use all the time. Of a line that threads use at rates n, in any order, n_t n_u / N transfers are expected from
+ * t to u (engine/transfer); meetings stand for n_t, and each is multiplied by n_u / N, as publications there have it.
  */
 #include "import/internal.h"
 
@@ -34,6 +39,12 @@ struct meeting {
     uint8_t first_kind, second_kind;
 };
 
+/* How much a thread uses a line. */
+struct use {
+    uint32_t line, number;
+    double weight; /* of its publications there */
+};
+
 struct import_sharing {
     struct published *published;
     size_t published_count, published_capacity;
@@ -44,6 +55,8 @@ struct import_sharing {
     const struct import_frame *latest_frame;
     uint32_t *of_line; /* beside profile->shared_lines: a publication there */
     size_t of_line_capacity;
+    struct use *uses; /* by line and thread */
+    size_t uses_count;
 };
 
 static struct import_sharing *sharing_of(struct import_gather *gather)
@@ -64,6 +77,7 @@ void import_sharing_free(struct import_sharing *sharing)
     free(sharing->published);
     free(sharing->meetings);
     free(sharing->of_line);
+    free(sharing->uses);
     free(sharing);
 }
 
@@ -423,21 +437,100 @@ static struct profile_shared_run *run_row(struct import_gather *gather, uint32_t
     return row;
 }
 
-/* Whose access was lost stands at no place. */
-static bool add_meeting(struct import_gather *gather, const struct meeting *meeting)
+/* ---- how much threads use lines -------------------------------------------------------------------- */
+
+static int compare_uses(const void *left, const void *right)
+{
+    const struct use *a = left, *b = right;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Of all lines that there are now. */
+static bool sum_uses(struct import_gather *gather)
 {
     struct import_sharing *sharing = gather->sharing;
+    size_t count = 0, kept = 0;
+    sharing->uses = calloc(sharing->published_count + 1, sizeof *sharing->uses);
+    if (!sharing->uses)
+        return import_no_memory(gather);
+    for (size_t i = 0; i < sharing->published_count; i++) {
+        const struct published *published = &sharing->published[i];
+        uint32_t line = find_line(sharing, published);
+        if (line != NO_LINE)
+            sharing->uses[count++] =
+                (struct use){line, published->number, (double)published->weight};
+    }
+    qsort(sharing->uses, count, sizeof *sharing->uses, compare_uses);
+    for (size_t i = 0; i < count; i++)
+        if (kept && compare_uses(&sharing->uses[kept - 1], &sharing->uses[i]) == 0)
+            sharing->uses[kept - 1].weight += sharing->uses[i].weight;
+        else
+            sharing->uses[kept++] = sharing->uses[i];
+    sharing->uses_count = kept;
+    return true;
+}
+
+/* n_u / N. Each thread is taken to use the line once more than was published there, since nothing published means little of few
+   samples; but for the first one of the meeting, whose publication made it likely to be asked about this line. */
+static double part_of_use(const struct import_sharing *sharing, uint32_t line, uint16_t number,
+                          double once)
+{
+    struct use key = {.line = line, .number = 0};
+    size_t low = 0, high = sharing->uses_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_uses(&sharing->uses[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    double own = once, all = 0;
+    for (; low < sharing->uses_count && sharing->uses[low].line == line; low++) {
+        bool is_own = sharing->uses[low].number == number;
+        all += sharing->uses[low].weight + (is_own ? 0 : once);
+        own += is_own ? sharing->uses[low].weight : 0;
+    }
+    return all > 0 ? own / all : 1;
+}
+
+/* The publication that a meeting is with. False: it was lost. */
+static bool find_first(const struct import_sharing *sharing, const struct meeting *meeting,
+                       uint32_t *first)
+{
     struct published key = {.process = meeting->process,
                             .thread = meeting->first_thread,
                             .serial = meeting->first_serial};
+    return util_index_find(&sharing->published_by_key, hash_published(&key), equal_published,
+                           sharing->published, &key, first);
+}
+
+static bool enter_lines(struct import_gather *gather)
+{
+    const struct import_sharing *sharing = gather->sharing;
     uint32_t first, line;
-    if (!util_index_find(&sharing->published_by_key, hash_published(&key), equal_published,
-                         sharing->published, &key, &first))
+    for (size_t i = 0; i < sharing->meetings_count; i++)
+        if (find_first(sharing, &sharing->meetings[i], &first) && !enter_line(gather, first, &line))
+            return false;
+    return sum_uses(gather);
+}
+
+/* ---- meetings -------------------------------------------------------------------------------------- */
+
+/* Whose access was lost stands at no place. */
+static bool add_meeting(struct import_gather *gather, struct meeting *meeting)
+{
+    struct import_sharing *sharing = gather->sharing;
+    uint32_t first, line;
+    if (!find_first(sharing, meeting, &first))
         return corrupt(gather);
     const struct published *published = &sharing->published[first];
     struct profile_shared_run *run = run_row(gather, meeting->process);
     if (!run || !enter_line(gather, first, &line))
         return false;
+    meeting->weight *=
+        (float)part_of_use(sharing, line, meeting->number, (double)published->weight);
     if (meeting->first_mask & meeting->second_mask)
         run->true_transfers += (double)meeting->weight;
     else
@@ -470,6 +563,8 @@ bool import_sharing_gathered(struct import_gather *gather)
         if (!watch_row(gather, gather->profile->processes[i].id) ||
             !run_row(gather, gather->profile->processes[i].id))
             return false;
+    if (sharing && !enter_lines(gather))
+        return false;
     for (size_t i = 0; sharing && i < sharing->meetings_count; i++)
         if (!add_meeting(gather, &sharing->meetings[i]))
             return false;

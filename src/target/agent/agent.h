@@ -269,9 +269,12 @@ struct agent_sharing {
     struct board_access first;                        /* the entry */
     float weight;     /* of this thread's sample, times the entries that there were */
     unsigned watched; /* words, when the watch began */
-    uint64_t waits;   /* of this thread's, until then */
-    uint32_t serial;  /* of its latest entry */
-    uint16_t number;  /* of the thread in its process */
+    struct agent_waits {
+        uint64_t ns, count; /* when, and how often the thread had waited in the kernel */
+    } earlier, later;       /* looks at it, some time apart */
+    uint64_t began_ns;      /* when the thread did */
+    uint32_t serial;        /* of its latest entry */
+    uint16_t number;        /* of the thread in its process */
 };
 
 /* In place of a kind of detect's: the attempt is to be published. */
@@ -519,7 +522,9 @@ bool sample_touched_by_agent(const struct base_registers *registers, const struc
 
 /* ---- lines that threads share (sharing.c) ------------------------------------------------ */
 
-/* A thread begins (signals blocked), ends; in the child of fork, where nobody else is. */
+/* The next number, for a thread that is about to be created: numbers follow that order, not the one in which threads get to run. */
+void sharing_number(struct agent_thread *created);
+/* A thread that has a number begins (signals blocked), ends; in the child of fork, where nobody else is. */
 void sharing_begin(struct agent_thread *self);
 void sharing_end(void);
 void sharing_after_fork(struct agent_thread *self);

@@ -9,7 +9,11 @@
  * confirmed first.
  *
  * What took turns is not shared: touches are not connected if they lie farther apart than config.sharing_ms, if threads have left a
- * barrier in between, or if the second thread has waited in the kernel since it began to watch. Nor is memory that was freed in between.
+ * barrier in between, if the second thread began later than the first touch, or if it may have waited in the kernel in between. Nor is memory that was freed in between.
+ * Nobody tells when a thread waited, only how often it has. One that has done so now and then since before the first touch is taken
+ * to have had its turn; one that waits more often than TURN_NS does so for locks, or for what others hand it again and again:
+ * if it takes turns, lines do move each time, so often that it matters. Rejected: to ask only whether it waited since it began to watch. A thread that has its turn right after another one
+ * has waited by then. And to take every wait for a turn: threads that fight for a lock would share nothing.
  *
  * A watch ends with the next tick, because the registers are needed then. It stands for 1 / (probability that
  * one of the words touched was watched) x (entries to choose from); see docs/sharing.md.
@@ -29,12 +33,50 @@ static uint64_t fresh_ns(void)
     return agent.region->config.sharing_ms * UINT64_C(1000000);
 }
 
+/* ---- waits ---------------------------------------------------------------------------------------- */
+
+/* How often the thread has waited in the kernel: voluntary context switches. */
+static uint64_t count_waits(void)
+{
+    enum { RUSAGE_OF_THREAD = 1, WAITS = 16, WORDS = 18 };
+    uint64_t usage[WORDS] = {0}; /* struct rusage */
+    os_syscall(__NR_getrusage, RUSAGE_OF_THREAD, usage);
+    return usage[WAITS];
+}
+
+/* So that `earlier` is older than what is fresh, and not much. */
+static void note_waits(struct agent_sharing *sharing, uint64_t now)
+{
+    if (now - sharing->later.ns < fresh_ns())
+        return;
+    sharing->earlier = sharing->later;
+    sharing->later = (struct agent_waits){now, count_waits()};
+}
+
+/* May the thread have had its turn since what is fresh was published? */
+static bool takes_turns(const struct agent_sharing *sharing, uint64_t now)
+{
+    enum { TURN_NS = 500000 };
+    uint64_t waits = count_waits() - sharing->earlier.count;
+    return waits && (now - sharing->earlier.ns) / waits > TURN_NS;
+}
+
 /* ---- threads ------------------------------------------------------------------------------------- */
+
+void sharing_number(struct agent_thread *created)
+{
+    created->sharing.number =
+        (uint16_t)atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+}
 
 void sharing_begin(struct agent_thread *self)
 {
+    uint16_t number = self->sharing.number;
     memset(&self->sharing, 0, sizeof self->sharing);
-    self->sharing.number = (uint16_t)atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+    self->sharing.number = number;
+    self->sharing.began_ns = os_now_ns(CLOCK_MONOTONIC);
+    self->sharing.later = self->sharing.earlier =
+        (struct agent_waits){self->sharing.began_ns, count_waits()};
     atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
 }
 
@@ -48,6 +90,7 @@ void sharing_after_fork(struct agent_thread *self)
     board_clear(&board);
     atomic_store(&threads, 0);
     atomic_store(&numbers, 0);
+    sharing_number(self);
     sharing_begin(self);
 }
 
@@ -61,15 +104,6 @@ void sharing_barrier(void)
 {
     if (agent.region && agent.region->config.sharing_ms)
         atomic_store_explicit(&last_barrier_ns, os_now_ns(CLOCK_MONOTONIC), memory_order_relaxed);
-}
-
-/* How often the thread has waited in the kernel: voluntary context switches. */
-static uint64_t count_waits(void)
-{
-    enum { RUSAGE_OF_THREAD = 1, WAITS = 16, WORDS = 18 };
-    uint64_t usage[WORDS] = {0}; /* struct rusage */
-    os_syscall(__NR_getrusage, RUSAGE_OF_THREAD, usage);
-    return usage[WAITS];
 }
 
 /* ---- watching ------------------------------------------------------------------------------------ */
@@ -114,12 +148,14 @@ static unsigned look_for_another(struct agent_thread *self, uint64_t now, float 
     struct agent_sharing *sharing = &self->sharing;
     uint64_t since = now > fresh_ns() ? now - fresh_ns() : 0;
     uint64_t barrier = atomic_load_explicit(&last_barrier_ns, memory_order_relaxed);
-    unsigned among = board_choose(&board, self->slot->thread, since > barrier ? since : barrier + 1,
-                                  &self->random, &sharing->first);
+    note_waits(sharing, now);
+    since = since > barrier ? since : barrier + 1;
+    since = since > sharing->began_ns ? since : sharing->began_ns;
+    unsigned among =
+        board_choose(&board, self->slot->thread, since, &self->random, &sharing->first);
     if (!among)
         return 0;
     sharing->weight = weight * (float)among;
-    sharing->waits = count_waits();
     sharing->watched = watch_line(self, sharing->first.line);
     return sharing->watched;
 }
@@ -262,14 +298,14 @@ static uint64_t touched_bytes(const struct board_access *first, const struct os_
     }
 }
 
-static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t gap_ns, uint64_t mask,
+static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t now, uint64_t mask,
                               uint8_t kind)
 {
     const struct board_access *first = &sharing->first;
-    if (gap_ns > fresh_ns())
+    if (now - first->at > fresh_ns())
         return WIRE_MET_LATE;
     if (atomic_load_explicit(&last_barrier_ns, memory_order_relaxed) >= first->at ||
-        count_waits() != sharing->waits)
+        takes_turns(sharing, now))
         return WIRE_MET_WAIT;
     if (agent_generation(first->line + (uint64_t)__builtin_ctzll(first->mask)) != first->generation)
         return WIRE_MET_REUSED;
@@ -317,7 +353,7 @@ static void meet(struct agent_thread *self, const struct os_watch *watch,
         .mask = touched_bytes(&sharing->first, watch, &blame, result),
         .kind = known ? kind_of(&self->memory.base, &blame.insn, blame.access) : BOARD_READS};
     enum wire_drop drop;
-    enum wire_fate fate = fate_of(sharing, second.at - sharing->first.at, second.mask, second.kind);
+    enum wire_fate fate = fate_of(sharing, second.at, second.mask, second.kind);
     uint32_t node =
         fate == WIRE_MET ? context_enter_touch(self, registers, &blame, result, &drop) : 0;
     if (result == ISA_BLAME_EXACT)

@@ -148,7 +148,9 @@ struct agent_thread *thread_prepare(void)
     uint64_t mask = block_signals(~UINT64_C(0));
     struct agent_thread *state = take_state();
     block_signals(mask);
-    if (!state)
+    if (state)
+        sharing_number(state);
+    else
         agent_degrade(WIRE_DEGRADED_NO_MEMORY);
     return state;
 }
@@ -193,6 +195,8 @@ void thread_begin(struct agent_thread *prepared)
     }
     uint64_t mask = block_signals(~UINT64_C(0));
     struct agent_thread *self = prepared ? prepared : take_state();
+    if (self && !prepared)
+        sharing_number(self);
     if (self) {
         init_state(self);
         take_altstack(self);

@@ -249,8 +249,13 @@ static void members(struct json *json, const struct sharing_report *report,
     json_begin(json, "sharing", '{');
     count_or_null(json, "samples", report->live, report->watched.samples);
     count_or_null(json, "traps", report->live, report->watched.met);
-    if (report->live)
+    if (report->live) {
         watched_member(json, report);
+        json_decimal(json, "effective",
+                     report->squares > 0 ? report->transfers * report->transfers / report->squares
+                                         : 0,
+                     6);
+    }
     json_decimal(json, "transfers", report->transfers, 12);
     json_count(json, "instructions", totals->instructions);
     part_members(json, totals->false_transfers, report->transfers, "false");
