@@ -124,7 +124,8 @@ enum model_figure_kind {
     MODEL_LOOP_BUFFER,     /* slots; 0: none */
     MODEL_FETCH,           /* bytes of a block that predecoding takes a cycle; 0: no matter */
     MODEL_DECODED,         /* slots that the decoded cache delivers a cycle (loops); 0: no matter */
-    MODEL_GENERAL_VECTOR,  /* round trip general → vector → general register */
+    MODEL_GENERAL_VECTOR, /* round trip general → vector → general register; a way is half of it */
+    MODEL_FORWARD_STACK, /* as FORWARD_GENERAL, address rsp or rbp and a constant */
     MODEL_FIGURES
 };
 const char *model_figure_name(enum model_figure_kind kind);  /* "width", as in files and JSON */

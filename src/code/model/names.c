@@ -24,6 +24,7 @@ static const struct {
     [MODEL_LOOP_BUFFER] = {"loop-buffer", "slots of the loop buffer"},
     [MODEL_FETCH] = {"fetch", "bytes of code predecoded a cycle"},
     [MODEL_DECODED] = {"decoded", "slots from the decoded cache a cycle"},
+    [MODEL_FORWARD_STACK] = {"forward-stack", "store to load on the stack"},
     [MODEL_GENERAL_VECTOR] = {"general-vector", "general to vector register and back"},
 };
 

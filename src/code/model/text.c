@@ -191,7 +191,7 @@ static bool take_number(struct reader *reader, float *out)
             scale *= 10;
     }
     *out = (float)((double)whole + (double)part / scale);
-    return true;
+    return *out <= FIGURE_MAX;
 }
 
 static bool take_set(struct reader *reader, model_set *set)

@@ -9,6 +9,7 @@
 #include "launch/launch.h"
 #include "machine/latency.h"
 #include "machine/tryout.h"
+#include "model/model.h"
 #include "show/json.h"
 #include "show/print.h"
 
@@ -295,6 +296,28 @@ static void check_latencies(struct examination *examination)
     add(examination, "latencies", STATE_OK, "%s", text);
 }
 
+/* Limits nothing: it is measured when it is needed. */
+static void check_model(struct examination *examination)
+{
+    struct model *model = NULL;
+    if (model_open("here", &model, NULL) != BASE_OK) {
+        advise(add(examination, "machine model", STATE_OK,
+                   "not measured yet; what needs it measures the most common instructions first"),
+               "headroom calibrate");
+        return;
+    }
+    const struct model_machine *machine = model_machine(model);
+    struct check *check = add(
+        examination, "machine model", STATE_OK,
+        "%zu instruction forms measured; %.3g slots, %.3g loads and %.3g stores a cycle%s",
+        model_count(model), (double)machine->figures[MODEL_WIDTH].value,
+        (double)machine->figures[MODEL_LOADS].value, (double)machine->figures[MODEL_STORES].value,
+        machine->quick ? "; the most common forms only" : "");
+    if (machine->quick)
+        advise(check, "headroom calibrate");
+    model_close(model);
+}
+
 static void check_debuginfod(struct examination *examination)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
@@ -395,9 +418,10 @@ static void print_json(const struct examination *examination, bool works)
 static int doctor_run(const struct settings *settings, int count, char **operands)
 {
     static void (*const checks[])(struct examination *) = {
-        check_kernel,    check_paranoid,    check_watchpoints, check_kernel_accesses, check_clock,
-        check_counters,  check_descriptors, check_agent,       check_recording,       check_exact,
-        check_latencies, check_debuginfod,  check_disk,
+        check_kernel,     check_paranoid, check_watchpoints, check_kernel_accesses,
+        check_clock,      check_counters, check_descriptors, check_agent,
+        check_recording,  check_exact,    check_latencies,   check_model,
+        check_debuginfod, check_disk,
     };
     if (count)
         return say_usage("doctor", "it takes no argument such as '%s'", operands[0]);

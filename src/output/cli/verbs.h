@@ -19,7 +19,7 @@
 #define VERBS(X) \
     X(run) X(waste) X(reuse) X(paths) X(interference) X(sharing) X(limits) \
     X(cc) X(cxx) X(fortran) X(report) X(merge) X(check) \
-    X(diff) X(export) X(view) X(doctor) X(help)
+    X(diff) X(export) X(view) X(calibrate) X(doctor) X(help)
 /* clang-format on */
 #define VERB_DECLARE(name) extern const struct verb name##_verb;
 VERBS(VERB_DECLARE)

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Cycles of single basic blocks. Every register points to one page, pages that the block asks for besides are that page
+ * again, so that accesses hit the first-level cache. A block is timed as two numbers of copies, whose difference has no begin and no
+ * end (Chen et al., BHive, IISWC 2019; Abel and Reineke, nanoBench, ISPASS 2020), against the chain of additions. Each block has a
+ * process of its own, forked off one that knows the machine already.
+ */
+#include "calibrate/internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    PAGE_BYTES = 4096,
+    PAGES_MAX = 512,
+    AREA_BYTES = 1 << 20,
+    COPIES_BYTES = 20000, /* of code: it stays in the cache of instructions */
+    RUN_CYCLES = 3000,    /* of the longer of the two */
+    ROUNDS = 9,
+    RUNS = 16,
+    RUNS_KEPT = 5,
+    RUN_TRIES = 12, /* for each of these */
+    LIMIT_S = 6,
+};
+static const uint64_t page_address = 0x23240000;
+
+struct slot { /* what the block's code writes, and finds again without a register */
+    uint64_t stack, start, end, control;
+    double ones[4];
+};
+
+static int page_file;
+static unsigned pages;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    uint64_t address = (uint64_t)(uintptr_t)info->si_addr;
+    (void)context;
+    /* Of a general protection fault the kernel does not tell the address. */
+    if (number != SIGSEGV || info->si_code == SI_KERNEL || address < 65536 || ++pages > PAGES_MAX)
+        _exit(1);
+    void *wanted = (void *)(uintptr_t)(address & ~(uint64_t)(PAGE_BYTES - 1));
+    if (mmap(wanted, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+             page_file, 0) == MAP_FAILED)
+        _exit(1);
+}
+
+/* ---- code ------------------------------------------------------------------------------------------- */
+
+struct code {
+    uint8_t *at;
+};
+
+static void put(struct code *code, const void *bytes, size_t count)
+{
+    memcpy(code->at, bytes, count);
+    code->at += count;
+}
+#define PUT(code, ...)                                                                             \
+    put(code, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static void put_constant(struct code *code, unsigned number, uint64_t value)
+{
+    PUT(code, number < 8 ? 0x48 : 0x49, (uint8_t)(0xb8 + (number & 7)));
+    put(code, &value, sizeof value);
+}
+
+/* Time into that word of the slot; rax, rcx, rdx are lost. */
+static void put_time(struct code *code, const uint64_t *word)
+{
+    PUT(code, 0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x0f, 0xae, 0xe8); /* lfence; rdtsc; lfence */
+    PUT(code, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0);       /* shl rdx, 32; or rax, rdx */
+    put_constant(code, 1, (uint64_t)(uintptr_t)word);
+    PUT(code, 0x48, 0x89, 0x01); /* mov [rcx], rax */
+}
+
+static void put_begin(struct code *code, struct slot *slot)
+{
+    PUT(code, 0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
+    put_constant(code, 0, (uint64_t)(uintptr_t)slot);
+    PUT(code, 0x48, 0x89, 0x20);     /* mov [rax], rsp */
+    PUT(code, 0x0f, 0xae, 0x58, 24); /* stmxcsr [rax + 24] */
+    PUT(code, 0xc7, 0x40, 28, 0xc0, 0x9f, 0, 0, 0x0f, 0xae, 0x50,
+        28); /* ldmxcsr: no traps, no tiny numbers */
+    for (unsigned v = 0; v < 16; v++) {
+        if (__builtin_cpu_supports("avx"))
+            PUT(code, 0xc5, (uint8_t)(v < 8 ? 0xfc : 0x7c), 0x10, (uint8_t)(0x40 | (v & 7) << 3),
+                32);
+        else if (v < 8)
+            PUT(code, 0x0f, 0x10, (uint8_t)(0x40 | v << 3), 32);
+        else
+            PUT(code, 0x44, 0x0f, 0x10, (uint8_t)(0x40 | (v & 7) << 3), 32);
+    }
+    if (__builtin_cpu_supports("avx"))
+        PUT(code, 0xc5, 0xf8, 0x77); /* vzeroupper */
+    put_time(code, &slot->start);
+    for (unsigned r = 0; r < 16; r++)
+        put_constant(code, r, page_address + PAGE_BYTES / 2);
+    PUT(code, 0x48, 0x85, 0xc0); /* test rax, rax: flags are known */
+}
+
+static void put_end(struct code *code, struct slot *slot)
+{
+    put_time(code, &slot->end);
+    put_constant(code, 0, (uint64_t)(uintptr_t)slot);
+    PUT(code, 0x48, 0x8b, 0x20, 0x0f, 0xae, 0x50, 24); /* mov rsp, [rax]; ldmxcsr [rax + 24] */
+    if (__builtin_cpu_supports("avx"))
+        PUT(code, 0xc5, 0xf8, 0x77);
+    PUT(code, 0xfc, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b,
+        0xc3); /* cld; pops; ret */
+}
+
+/* ---- the block ------------------------------------------------------------------------------------------- */
+
+struct block {
+    struct lab *lab;
+    struct slot *slot;
+    uint8_t *area;
+    const uint8_t *bytes;
+    size_t count;
+    int counter; /* loops: the general register that the block leaves alone */
+};
+
+/* Without the branch at its end. The register that it does not touch: -1 if there is none. False: not a basic block. */
+static bool look_at(struct block *block)
+{
+    ZydisDecoder decoder;
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    uint32_t used = 1U << 4; /* rsp */
+    size_t at = 0, count = block->count;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    for (; at < count; at += in.length) {
+        if (!ZYAN_SUCCESS(
+                ZydisDecoderDecodeFull(&decoder, block->bytes + at, count - at, &in, operands)))
+            return false;
+        if (in.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE) {
+            block->count = at; /* must be the last */
+            if (at + in.length != count)
+                return false;
+            break;
+        }
+        for (unsigned i = 0; i < in.operand_count; i++) {
+            const ZydisRegister touched[] = {
+                operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? operands[i].reg.value : 0,
+                operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY ? operands[i].mem.base : 0,
+                operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY ? operands[i].mem.index : 0};
+            for (size_t r = 0; r < BASE_COUNT(touched); r++) {
+                ZydisRegister full =
+                    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, touched[r]);
+                if (ZydisRegisterGetClass(full) == ZYDIS_REGCLASS_GPR64)
+                    used |= 1U << ZydisRegisterGetId(full);
+            }
+        }
+    }
+    uint32_t unused = ~used & 0xffff;
+    block->counter = unused ? 31 - __builtin_clz(unused) : -1;
+    return block->count > 0;
+}
+
+static void build(const struct block *block, unsigned copies, unsigned turns)
+{
+    struct code code = {block->area};
+    put_begin(&code, block->slot);
+    if (turns)
+        put_constant(&code, (unsigned)block->counter, turns);
+    while ((uintptr_t)code.at % 64)
+        PUT(&code, 0x90);
+    uint8_t *loop = code.at;
+    for (unsigned i = 0; i < copies; i++)
+        put(&code, block->bytes, block->count);
+    if (turns) {
+        unsigned counter = (unsigned)block->counter;
+        PUT(&code, counter < 8 ? 0x48 : 0x49, 0xff, (uint8_t)(0xc8 | (counter & 7)), 0x0f,
+            0x85); /* dec; jnz */
+        int32_t distance = (int32_t)(loop - (code.at + 4));
+        put(&code, &distance, sizeof distance);
+    }
+    put_end(&code, block->slot);
+}
+
+/* Every word is an address in the page. */
+static void fresh(void)
+{
+    uint64_t *words = (uint64_t *)(uintptr_t)page_address;
+    for (size_t i = 0; i < PAGE_BYTES / sizeof *words; i++)
+        words[i] = page_address + PAGE_BYTES / 2;
+}
+
+/* Mean ticks of the least runs that are equal but for the counter's steps: neighbours only ever make them longer. */
+static double run(const struct block *block, unsigned runs)
+{
+    double least[RUNS_KEPT];
+    unsigned count = 0;
+    void (*called)(void);
+    memcpy(&called, &block->area, sizeof called);
+    for (unsigned i = 0; i < RUN_TRIES * runs; i++) {
+        called();
+        keep_least(least, RUNS_KEPT, &count, (double)(block->slot->end - block->slot->start));
+        if (i + 1 >= runs && least[RUNS_KEPT - 1] <= least[0] * 1.008 + 30)
+            break;
+    }
+    double sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += least[i];
+    return sum / count;
+}
+
+struct numbers {
+    unsigned few, many;
+    bool loop;
+};
+
+static void build_one(const struct block *block, const struct numbers *numbers, unsigned count)
+{
+    build(block, numbers->loop ? 1 : count, numbers->loop ? count : 0);
+}
+
+static struct numbers numbers_of(const struct block *block, bool loop)
+{
+    struct numbers numbers = {.few = 1, .many = 9, .loop = loop};
+    double each[2], ticks = lab_ticks(block->lab);
+    for (unsigned i = 0; i < 2; i++) {
+        build_one(block, &numbers, i ? numbers.many : numbers.few);
+        run(block, 8); /* faults in what it needs */
+        each[i] = run(block, 8);
+    }
+    double cycles = (each[1] - each[0]) / 8 / ticks;
+    double many = RUN_CYCLES / (cycles > 0.25 ? cycles : 0.25);
+    double most = loop ? 20000 : (double)COPIES_BYTES / (double)block->count;
+    many = many > most ? most : many < 9 ? 9 : many;
+    numbers.many = (unsigned)many;
+    numbers.few = numbers.many / 3;
+    return numbers;
+}
+
+static double one_round(const struct block *block, const struct numbers *numbers)
+{
+    for (unsigned attempt = 0;; attempt++) {
+        double before = lab_ticks(block->lab);
+        fresh();
+        build_one(block, numbers, numbers->many);
+        run(block, 2);
+        double long_run = run(block, RUNS);
+        build_one(block, numbers, numbers->few);
+        run(block, 2);
+        double short_run = run(block, RUNS), after = lab_ticks(block->lab);
+        if (attempt < 12 && fabs(before - after) > 0.012 * after)
+            continue;
+        return (long_run - short_run) / (numbers->many - numbers->few) / ((before + after) / 2);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double one = *(const double *)a, two = *(const double *)b;
+    return (one > two) - (one < two);
+}
+
+/* In a process of its own. */
+static void measure(struct block *block, struct calibrate_block *out)
+{
+    static uint8_t alternate[65536];
+    static const int numbers[] = {SIGSEGV, SIGILL, SIGFPE, SIGBUS, SIGTRAP};
+    double cycles[ROUNDS];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    page_file = memfd_create("headroom", MFD_CLOEXEC);
+    if (page_file < 0 || ftruncate(page_file, PAGE_BYTES) ||
+        mmap((void *)(uintptr_t)page_address, PAGE_BYTES, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED_NOREPLACE, page_file, 0) == MAP_FAILED)
+        _exit(1);
+    fresh();
+    sigaltstack(&(stack_t){.ss_sp = alternate, .ss_size = sizeof alternate}, NULL);
+    struct sigaction action = {.sa_sigaction = on_fault,
+                               .sa_flags = SA_ONSTACK | SA_SIGINFO | SA_NODEFER};
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++)
+        sigaction(numbers[i], &action, NULL);
+    signal(SIGALRM, SIG_DFL);
+    alarm(LIMIT_S);
+    if (!look_at(block) || (out->loop && block->counter < 0))
+        _exit(1);
+    struct numbers repeat = numbers_of(block, out->loop);
+    for (unsigned i = 0; i < ROUNDS; i++)
+        cycles[i] = one_round(block, &repeat);
+    qsort(cycles, ROUNDS, sizeof cycles[0], ascending);
+    out->cycles = cycles[ROUNDS / 2] > 0 ? cycles[ROUNDS / 2] : 0;
+    out->low = cycles[ROUNDS / 4];
+    out->high = cycles[ROUNDS - 1 - ROUNDS / 4];
+    _exit(0);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------- */
+
+static bool measure_all(struct lab *lab, struct slot *slot, uint8_t *area,
+                        struct calibrate_block *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct block block = {.lab = lab,
+                              .slot = slot,
+                              .area = area,
+                              .bytes = blocks[i].bytes,
+                              .count = blocks[i].count};
+        pid_t pid = fork();
+        if (pid < 0)
+            return false;
+        if (!pid)
+            measure(&block, blocks + i);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    return true;
+}
+
+struct outcome {
+    enum base_status status;
+    char why[256];
+};
+
+static void child(struct calibrate_block *blocks, size_t count, struct outcome *outcome)
+{
+    struct lab lab;
+    struct util_text why = {0};
+    struct slot *slot =
+        mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint8_t *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    outcome->status = lab_open(&lab, false, &why);
+    if (outcome->status == BASE_OK && (slot == MAP_FAILED || area == MAP_FAILED))
+        outcome->status = BASE_NO_MEMORY;
+    if (outcome->status == BASE_OK) {
+        for (unsigned i = 0; i < 4; i++)
+            slot->ones[i] = 1;
+        outcome->status = measure_all(&lab, slot, area, blocks, count) ? BASE_OK : BASE_IO;
+    }
+    snprintf(outcome->why, sizeof outcome->why, "%s",
+             why.bytes ? why.bytes : base_status_text(outcome->status));
+}
+
+enum base_status calibrate_blocks(struct calibrate_block *blocks, size_t count,
+                                  struct util_text *why)
+{
+    size_t bytes = count * sizeof *blocks + sizeof(struct outcome);
+    struct calibrate_block *shared =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        util_text_print(why, "no memory");
+        return BASE_NO_MEMORY;
+    }
+    struct outcome *outcome = (struct outcome *)(shared + count);
+    memcpy(shared, blocks, count * sizeof *blocks);
+    outcome->status = BASE_IO;
+    snprintf(outcome->why, sizeof outcome->why, "no process could be started, or it was killed");
+    fflush(NULL);
+    pid_t pid = fork();
+    if (!pid) {
+        child(shared, count, outcome);
+        _exit(0);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    enum base_status status = outcome->status;
+    if (status == BASE_OK)
+        memcpy(blocks, shared, count * sizeof *blocks);
+    else
+        util_text_print(why, "%s", outcome->why);
+    munmap(shared, bytes);
+    return status;
+}

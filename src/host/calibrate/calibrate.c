@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The whole: a child process measures, form by form, into memory that it shares with its parent. A form that kills the child
+ * (which signals do not, but what it does to the process may) is left out, and another child goes on behind it.
+ */
+#include "calibrate/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHILDREN_MAX = 64, WHY_BYTES = 256 };
+
+/* Alone on a machine it takes a fifth of that; with neighbours, who make it measure again, all of it. The child may be killed a
+   little later. */
+static const double quick_s = 12, whole_s = 45, grace_s = 5;
+
+struct shared {
+    volatile size_t at; /* form that is measured */
+    volatile bool begun, done;
+    enum base_status status;
+    char why[WHY_BYTES];
+    struct facts facts;
+    struct kernels kernels;
+    struct calibrate_report report;
+    struct model_figures figures[]; /* throughput 0: none */
+};
+
+struct calibration {
+    bool quick;
+    const char *const *keys; /* NULL: all */
+    struct form *forms;
+    size_t count;
+    struct shared *shared;
+    size_t shared_bytes;
+    double start_s;
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- in the child --------------------------------------------------------------------------------- */
+
+/* The unit that a division keeps busy is not used beside, but for a time that depends on values. */
+static void measure_divider(struct lab *lab, struct sample *sample, struct model_figures *figures)
+{
+    struct copies copies;
+    double least = (double)figures->throughput, most = 0;
+    size_t unit = MODEL_PARTS;
+    if (copies_make(sample, HALF_BOTH, true, &copies))
+        most = copies_throughput(lab, &copies);
+    if (most < least)
+        most = least;
+    for (size_t i = 0; i < figures->use_count; i++)
+        if (figures->uses[i].units != 1 && (double)figures->uses[i].cycles > 0.85 * least)
+            unit = i;
+    if (unit == MODEL_PARTS)
+        return;
+    figures->busy[figures->busy_count++] =
+        (struct model_busy){.unit = (uint8_t)__builtin_ctzll(figures->uses[unit].units),
+                            .least = (float)least,
+                            .most = (float)most};
+    figures->uses[unit] = figures->uses[--figures->use_count];
+    for (size_t i = 0; i < figures->latency_count; i++)
+        if (!(figures->latencies[i].most > figures->latencies[i].least))
+            figures->latencies[i].most += (float)(most - least);
+}
+
+static bool may_be_idiom(const struct sample *sample)
+{
+    static const char *const names[] = {"xor",  "sub", "sbb",  "pxor", "psub",
+                                        "pcmp", "cmp", "andn", "pandn"};
+    const char *name = ZydisMnemonicGetString(sample->in.mnemonic);
+    name += *name == 'v';
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static bool is_move(const struct sample *sample)
+{
+    const char *name = ZydisMnemonicGetString(sample->in.mnemonic);
+    return strstr(name, "mov") && sample->in.operand_count_visible == 2 &&
+           sample_kind(sample, 0) == sample_kind(sample, 1) &&
+           sample_kind(sample, 0) != KIND_MEMORY;
+}
+
+static void measure_branch(struct lab *lab, const struct shared *shared, const struct form *form,
+                           struct model_figures *figures)
+{
+    struct copies copies;
+    struct model_figures made = {.throughput_source = MODEL_MEASURED};
+    copies_of_bytes(form->bytes, form->count, &copies);
+    double throughput = copies_throughput(lab, &copies);
+    if (throughput <= 0)
+        return;
+    made.throughput = (float)throughput;
+    resources_share(lab, &shared->kernels, &shared->facts, &copies, &made);
+    *figures = made;
+}
+
+static void measure_form(struct lab *lab, struct shared *shared, const struct form *form,
+                         struct model_figures *figures)
+{
+    struct sample sample;
+    struct model_figures made = {0};
+    if (form->plain) {
+        measure_branch(lab, shared, form, figures);
+        return;
+    }
+    if (!sample_open(form, &sample) ||
+        !resources_measure(lab, &shared->kernels, &shared->facts, &sample, &made))
+        return;
+    latency_measure(lab, &shared->facts, &sample, &made);
+    if (sample_divides(&sample))
+        measure_divider(lab, &sample, &made);
+    if (may_be_idiom(&sample))
+        made.idioms |= latency_idiom(lab, &shared->facts, &sample);
+    if (is_move(&sample) && made.latency_count && (double)made.latencies[0].least < 0.6)
+        made.idioms |= MODEL_MOVES;
+    if (made.fused > 8)
+        made.idioms |= MODEL_CODED;
+    *figures = made;
+}
+
+static void report_lab(const struct lab *lab, struct calibrate_report *report)
+{
+    report->bursts += lab->bursts;
+    report->repeated += lab->repeated;
+    report->contended += lab->contended;
+    report->disturbed += lab->disturbed;
+    report->processor = lab->processor;
+    if (lab->ticks_count)
+        report->ticks = lab->ticks_sum / (double)lab->ticks_count;
+}
+
+static void begin(struct calibration *calibration, struct lab *lab)
+{
+    struct shared *shared = calibration->shared;
+    if (shared->begun)
+        return;
+    facts_measure(lab, &shared->facts);
+    kernels_find(lab, calibration->forms, calibration->count, &shared->kernels);
+    facts_fusion(lab, &shared->kernels, &shared->facts);
+    shared->begun = true;
+}
+
+static bool is_wanted(const struct calibration *calibration, const char *key)
+{
+    if (!calibration->keys)
+        return true;
+    for (size_t i = 0; calibration->keys[i]; i++)
+        if (!strcmp(calibration->keys[i], key))
+            return true;
+    return false;
+}
+
+static void child(struct calibration *calibration, size_t from)
+{
+    struct shared *shared = calibration->shared;
+    struct util_text why = {0};
+    struct lab lab;
+    double end_s = calibration->start_s + (calibration->quick ? quick_s : whole_s);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    shared->status = lab_open(&lab, calibration->quick, &why);
+    if (shared->status != BASE_OK) {
+        snprintf(shared->why, sizeof shared->why, "%s", why.bytes ? why.bytes : "no memory");
+        shared->done = true;
+        return;
+    }
+    begin(calibration, &lab);
+    for (size_t i = from; i < calibration->count && now_s() < end_s; i++) {
+        shared->at = i;
+        if (!is_wanted(calibration, calibration->forms[i].key))
+            continue;
+        measure_form(&lab, shared, calibration->forms + i, shared->figures + i);
+    }
+    report_lab(&lab, &shared->report);
+    shared->done = true;
+}
+
+/* ---- in the parent ----------------------------------------------------------------------------------- */
+
+/* False: it was killed, by a form or because it did not end. */
+static bool wait_for(struct calibration *calibration, pid_t pid, calibrate_step *step,
+                     void *context)
+{
+    double end_s = calibration->start_s + (calibration->quick ? quick_s : whole_s) + grace_s;
+    int status;
+    for (;;) {
+        pid_t ended = waitpid(pid, &status, WNOHANG);
+        if (ended == pid || (ended < 0 && errno != EINTR))
+            return calibration->shared->done;
+        if (now_s() > end_s) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            return false;
+        }
+        if (step)
+            step(context, calibration->shared->at, calibration->count);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+}
+
+static enum base_status run_children(struct calibration *calibration, calibrate_step *step,
+                                     void *context, struct util_text *why)
+{
+    struct shared *shared = calibration->shared;
+    size_t from = 0;
+    for (unsigned children = 0; children < CHILDREN_MAX; children++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid < 0) {
+            util_text_print(why, "no process could be started: %s", strerror(errno));
+            return BASE_IO;
+        }
+        if (!pid) {
+            child(calibration, from);
+            _exit(0);
+        }
+        if (wait_for(calibration, pid, step, context))
+            break;
+        if (!shared->begun) {
+            util_text_print(why, "measuring was killed before it had begun");
+            return BASE_UNSUPPORTED;
+        }
+        from = shared->at + 1;
+    }
+    if (shared->status != BASE_OK)
+        util_text_print(why, "%s", shared->why);
+    return shared->status;
+}
+
+/* ---- the model ------------------------------------------------------------------------------------------- */
+
+static void fill_machine(const struct calibration *calibration, struct model *model)
+{
+    struct model_machine *machine = model_edit(model);
+    const struct shared *shared = calibration->shared;
+    char title[64];
+    model_here(&machine->cpu, &machine->microcode, title);
+    machine->source = MODEL_MEASURED;
+    machine->quick = calibration->quick;
+    machine->rules = shared->facts.rules;
+    for (size_t i = 0; i < MODEL_FIGURES; i++)
+        if (shared->facts.figures[i] > 0 || i == MODEL_FORWARD_GENERAL)
+            machine->figures[i] = (struct model_figure){.value = (float)shared->facts.figures[i],
+                                                        .source = MODEL_MEASURED};
+}
+
+/* What is not run by itself costs what the form does that it is made of: a push stores, a pop loads, and every condition is
+   looked at by the same units. */
+static bool add_derived(struct model *model)
+{
+    static const struct {
+        const char *key, *from;
+    } derived[] = {{"push_r64", "mov_m64_r64"},
+                   {"push_i", "mov_m64_i"},
+                   {"pop_r64", "mov_r64_m64"},
+                   {"jnz_i", "jz_i"},
+                   {"jb_i", "jz_i"},
+                   {"jnb_i", "jz_i"},
+                   {"jbe_i", "jz_i"},
+                   {"jnbe_i", "jz_i"},
+                   {"jl_i", "jz_i"},
+                   {"jnl_i", "jz_i"},
+                   {"jle_i", "jz_i"},
+                   {"jnle_i", "jz_i"},
+                   {"js_i", "jz_i"},
+                   {"jns_i", "jz_i"},
+                   {"jo_i", "jz_i"},
+                   {"jno_i", "jz_i"},
+                   {"jp_i", "jz_i"},
+                   {"jnp_i", "jz_i"}};
+    for (size_t i = 0; i < BASE_COUNT(derived); i++) {
+        const struct model_figures *from =
+            model_find(model, derived[i].from, strlen(derived[i].from));
+        if (!from)
+            continue;
+        struct model_figures figures = *from;
+        figures.latency_source = figures.latency_source ? MODEL_DERIVED : MODEL_UNKNOWN;
+        figures.throughput_source = figures.use_source = MODEL_DERIVED;
+        if (!model_add(model, derived[i].key, &figures))
+            return false;
+    }
+    return true;
+}
+
+static bool fill(const struct calibration *calibration, struct model *model)
+{
+    const struct shared *shared = calibration->shared;
+    uint8_t unit;
+    for (size_t k = 0; k < shared->kernels.count; k++)
+        if (!model_add_unit(model, shared->kernels.items[k].name, 1, &unit))
+            return false;
+    fill_machine(calibration, model);
+    for (size_t i = 0; i < calibration->count; i++)
+        if (shared->figures[i].throughput > 0 &&
+            !model_add(model, calibration->forms[i].key, shared->figures + i))
+            return false;
+    return add_derived(model) && model_seal(model);
+}
+
+static enum base_status make_model(const struct calibration *calibration, struct model **out,
+                                   struct util_text *why)
+{
+    uint64_t cpu, microcode;
+    char title[64];
+    model_here(&cpu, &microcode, title);
+    struct model *model = model_new("here", title);
+    if (!model || !fill(calibration, model)) {
+        model_close(model);
+        util_text_print(why, "no memory");
+        return BASE_NO_MEMORY;
+    }
+    *out = model;
+    return BASE_OK;
+}
+
+static void fill_report(const struct calibration *calibration, struct calibrate_report *report)
+{
+    *report = calibration->shared->report;
+    report->forms = calibration->count;
+    report->kernels = calibration->shared->kernels.count;
+    report->seconds = now_s() - calibration->start_s;
+    for (size_t i = 0; i < calibration->count; i++)
+        report->measured += calibration->shared->figures[i].throughput > 0;
+}
+
+static enum base_status run(bool quick, const char *const *keys, calibrate_step *step,
+                            void *context, struct model **model, struct calibrate_report *report,
+                            struct util_text *why)
+{
+    struct calibration calibration = {.quick = quick, .keys = keys, .start_s = now_s()};
+    if (!forms_find(__builtin_cpu_supports("avx512f"), quick, &calibration.forms,
+                    &calibration.count)) {
+        util_text_print(why, "no memory");
+        return BASE_NO_MEMORY;
+    }
+    calibration.shared_bytes =
+        sizeof *calibration.shared + calibration.count * sizeof calibration.shared->figures[0];
+    void *mapped = mmap(NULL, calibration.shared_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    enum base_status status = BASE_NO_MEMORY;
+    if (mapped == MAP_FAILED) {
+        util_text_print(why, "no memory");
+    } else {
+        calibration.shared = mapped;
+        status = run_children(&calibration, step, context, why);
+        if (status == BASE_OK)
+            status = make_model(&calibration, model, why);
+        if (status == BASE_OK && report)
+            fill_report(&calibration, report);
+        munmap(mapped, calibration.shared_bytes);
+    }
+    free(calibration.forms);
+    return status;
+}
+
+enum base_status calibrate(bool quick, calibrate_step *step, void *context, struct model **model,
+                           struct calibrate_report *report, struct util_text *why)
+{
+    return run(quick, NULL, step, context, model, report, why);
+}
+
+enum base_status calibrate_some(const char *const *keys, struct model **model,
+                                struct calibrate_report *report, struct util_text *why)
+{
+    return run(true, keys, NULL, NULL, model, report, why);
+}
+
+enum base_status calibrate_here(calibrate_step *step, void *context, struct model **model,
+                                struct util_text *why)
+{
+    enum base_status status = model_open("here", model, NULL);
+    if (status == BASE_OK || status == BASE_NO_MEMORY)
+        return status;
+    status = calibrate(true, step, context, model, NULL, why);
+    if (status == BASE_OK)
+        model_keep(*model);
+    return status;
+}

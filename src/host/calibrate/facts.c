@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/* The machine as a whole: how much a cycle, how long through memory, which instructions are one slot. */
+#include "calibrate/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { REPEAT = 60, WIDE_REPEAT = 600, MEASUREMENTS = 8 };
+
+/* Cycles of one turn: the instructions of `hex`, one text each, NULL at the end. */
+static double turn_cycles(struct lab *lab, enum pattern pattern, bool wide, unsigned repeat,
+                          const char *const *hex)
+{
+    struct body body;
+    body_begin(&body, pattern, wide);
+    for (unsigned i = 0; i < repeat; i++)
+        for (size_t each = 0; hex[each]; each++)
+            body_hex(&body, hex[each]);
+    double cycles = lab_least(lab, &body, MEASUREMENTS);
+    return cycles < 0 ? 0 : cycles / repeat;
+}
+#define TURN(lab, pattern, ...)                                                                    \
+    turn_cycles(lab, pattern, false, REPEAT, (const char *const[]){__VA_ARGS__, NULL})
+#define TURN_WIDE(lab, ...)                                                                        \
+    turn_cycles(lab, PATTERN_ONES_DOUBLE, true, REPEAT, (const char *const[]){__VA_ARGS__, NULL})
+
+/* To a whole number where it is one but for noise. */
+static double near(double value)
+{
+    return fabs(value - round(value)) < 0.1 * (value > 1 ? 1 : value) ? round(value)
+                                                                      : round(value * 100) / 100;
+}
+
+/* ---- how much a cycle ------------------------------------------------------------------------------ */
+
+static double rate(double instructions, double cycles)
+{
+    return cycles > 0 ? near(instructions / cycles) : 0;
+}
+
+static void measure_width(struct lab *lab, struct facts *facts)
+{
+    static const char *const nops[] = {"90", "90", NULL}, *const mixed[] = {"4801c3", "90",
+                                                                            "4801c6", "90",
+                                                                            "4801c7", "90",
+                                                                            NULL},
+                             *const moved[] = {"4889c3", "4889c6", "90", "4889c7",
+                                               "90",     "4801c3", NULL};
+    double best = 0;
+    const char *const *const all[] = {nops, mixed, moved};
+    for (size_t i = 0; i < BASE_COUNT(all); i++) {
+        double count = 0;
+        while (all[i][(size_t)count])
+            count++;
+        double cycles =
+            turn_cycles(lab, PATTERN_ONES_DOUBLE, false, WIDE_REPEAT / (unsigned)count, all[i]);
+        if (cycles > 0 && count / cycles > best)
+            best = count / cycles;
+    }
+    /* The loop's own branch and its jump cost a little: what is just below a whole number is that. */
+    facts->figures[MODEL_WIDTH] = best > 0 ? fmax(round(best), floor(best)) : 4;
+}
+
+static void measure_rates(struct lab *lab, struct facts *facts)
+{
+    double *figures = facts->figures;
+    /* A loop of one nop: what each turn takes is the jump back. */
+    figures[MODEL_TAKEN] =
+        rate(1, turn_cycles(lab, PATTERN_ONES_DOUBLE, false, 1, (const char *const[]){"90", NULL}));
+    figures[MODEL_NOT_TAKEN] = rate(1, TURN(lab, PATTERN_ONES_DOUBLE, "7000")); /* jo */
+    figures[MODEL_LOADS] = rate(6, TURN(lab, PATTERN_POINTER, "498b5e00", "498b7640", "498b7e08",
+                                        "4d8b4648", "4d8b4e10", "4d8b5650"));
+    figures[MODEL_STORES] =
+        rate(4, TURN(lab, PATTERN_POINTER, "49895e00", "49895e08", "49895e10", "49895e18"));
+    figures[MODEL_ACCESSES] = rate(6, TURN(lab, PATTERN_POINTER, "498b5e00", "49894640", "498b7e08",
+                                           "4d8b4610", "49894648", "4d8b5618"));
+    if (lab->avx) {
+        figures[MODEL_LOADS_VECTOR] =
+            rate(4, TURN_WIDE(lab, "c4c17c104600", "c4c17c104e20", "c4c17c105640", "c4c17c105e60"));
+        figures[MODEL_STORES_VECTOR] = rate(2, TURN_WIDE(lab, "c4c17c114600", "c4c17c114620"));
+    } else {
+        figures[MODEL_LOADS_VECTOR] = rate(4, TURN(lab, PATTERN_ONES_DOUBLE, "410f104600",
+                                                   "410f104e10", "410f105620", "410f105e30"));
+        figures[MODEL_STORES_VECTOR] =
+            rate(2, TURN(lab, PATTERN_ONES_DOUBLE, "410f114600", "410f114610"));
+    }
+}
+
+/* ---- how long through memory ----------------------------------------------------------------------------- */
+
+static void measure_memory(struct lab *lab, struct facts *facts)
+{
+    double *figures = facts->figures;
+    facts->round_trip = near(TURN(lab, PATTERN_ONES_DOUBLE, "66480f6ec3", "66480f7ec3"));
+    figures[MODEL_GENERAL_VECTOR] = facts->round_trip;
+    figures[MODEL_LOAD_LATENCY] = near(TURN(lab, PATTERN_POINTER, "488b6d00"));
+    figures[MODEL_LOAD_INDEXED] = near(TURN(lab, PATTERN_POINTER, "4a8b6c2d00"));
+    /* movq xmm0, [rbp]; movq rbp, xmm0 */
+    double vector = TURN(lab, PATTERN_POINTER, "f30f7e4500", "66480f7ec5");
+    figures[MODEL_LOAD_VECTOR] = near(vector - facts->round_trip / 2);
+    facts->forward_general = near(TURN(lab, PATTERN_POINTER, "49895e40", "498b5e40"));
+    figures[MODEL_FORWARD_GENERAL] = facts->forward_general;
+    figures[MODEL_FORWARD_STACK] = near(TURN(lab, PATTERN_POINTER, "48895c24c0", "488b5c24c0"));
+    figures[MODEL_FORWARD_VECTOR] =
+        near(TURN(lab, PATTERN_ONES_DOUBLE, "f2410f114640", "f2410f104640"));
+    figures[MODEL_FORWARD_FAILED] =
+        near(TURN(lab, PATTERN_POINTER, "41895e40", "41895e44", "498b5e40"));
+}
+
+/* ---- reorder buffer ------------------------------------------------------------------------------------------ */
+
+/*
+ * Two loads that miss every cache with `count` nops between: they overlap as long as the second one enters the buffer before
+ * the first one has come (after Wong, "Measuring Reorder Buffer Capacity", 2013). The lines are flushed before each.
+ */
+static double miss_ticks(struct lab *lab, unsigned count)
+{
+    struct body body;
+    body_begin(&body, PATTERN_POINTER, false);
+    body_hex(&body, "410faebe00080000"); /* clflush [r14 + 0x800] */
+    body_hex(&body, "410faebe000c0000"); /* clflush [r14 + 0xc00] */
+    body_hex(&body, "0faef0");           /* mfence */
+    body_hex(&body, "0faee8");           /* lfence */
+    body_hex(&body, "498b9e00080000");   /* mov rbx, [r14 + 0x800] */
+    for (unsigned i = 0; i < count; i++)
+        body_hex(&body, "90");
+    body_hex(&body, "498bb6000c0000"); /* mov rsi, [r14 + 0xc00] */
+    body_hex(&body, "0faee8");
+    return lab_measure(lab, &body);
+}
+
+static void measure_buffer(struct lab *lab, struct facts *facts)
+{
+    enum { STEP = 16, FIRST = 64, LAST = 1024 };
+    double few = miss_ticks(lab, FIRST), low = FIRST, high = LAST;
+    double many = miss_ticks(lab, LAST) - (LAST - FIRST) / facts->figures[MODEL_WIDTH];
+    if (few <= 0 || many < 1.4 * few)
+        return; /* a neighbour's traffic, or memory as fast as a cache */
+    while (high - low > STEP) {
+        double middle = floor((low + high) / 2), now = miss_ticks(lab, (unsigned)middle);
+        if (now - (middle - FIRST) / facts->figures[MODEL_WIDTH] / 2 > (few + many) / 2)
+            high = middle;
+        else
+            low = middle;
+    }
+    if (high < LAST && low > FIRST) /* else it is none of these */
+        facts->figures[MODEL_REORDER_BUFFER] = round((low + high) / 2 / STEP) * STEP;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------------------------- */
+
+static void measure_moves(struct lab *lab, struct facts *facts)
+{
+    double general = TURN(lab, PATTERN_POINTER, "4889de", "4889f7", "4989f8", "4c89c3");
+    double vector = TURN(lab, PATTERN_ONES_DOUBLE, "0f28c8", "0f28d1", "0f28da", "0f28c3");
+    double low = TURN(lab, PATTERN_POINTER, "88c3"); /* mov bl, al: waits for rbx if it merges */
+    facts->rules |= general > 0 && general < 2.4 ? MODEL_MOVES_GENERAL : 0;
+    facts->rules |= vector > 0 && vector < 2.4 ? MODEL_MOVES_VECTOR : 0;
+    facts->rules |= low > 0.8 ? MODEL_MERGES_LOW : 0;
+    /* Six instructions that change rsp wait for each other without an engine: six cycles. */
+    double stack = TURN(lab, PATTERN_POINTER, "53", "56", "57", "5f", "5e", "5b");
+    facts->rules |= stack > 0 && stack < 5 ? MODEL_STACK_ENGINE : 0;
+    facts->rules |= facts->figures[MODEL_FORWARD_GENERAL] < 1.6 ? MODEL_RENAMES_MEMORY : 0;
+}
+
+/* Slots of a pair of instructions. */
+static double slots(struct lab *lab, const struct kernels *kernels, const struct facts *facts,
+                    const char *hex)
+{
+    struct copies copies;
+    copies_of_hex(hex, &copies);
+    double least = INFINITY;
+    for (unsigned i = 0; i < MEASUREMENTS; i++)
+        least = fmin(least, kernel_share(lab, kernels->items + KERNEL_SLOTS, &copies, 1));
+    return least * facts->figures[MODEL_WIDTH];
+}
+
+void facts_fusion(struct lab *lab, const struct kernels *kernels, struct facts *facts)
+{
+    static const struct {
+        uint32_t rule;
+        const char *hex; /* the branch is never taken */
+    } pairs[] = {
+        {MODEL_FUSES_COMPARE, "4d39ed7500"},      /* cmp r13, r13; jnz */
+        {MODEL_FUSES_ARITHMETIC, "4983c5007500"}, /* add r13, 0; jnz */
+        {MODEL_FUSES_MEMORY, "4d3b2e7400"},       /* cmp r13, [r14]; jz */
+        {MODEL_MEMORY_IMMEDIATE, "49833e007400"}, /* cmp qword [r14], 0; jz */
+        {MODEL_FUSES_LOADS, "49031e"},            /* add rbx, [r14] */
+        {MODEL_FUSES_STORES, "49895e40"},         /* mov [r14 + 64], rbx */
+    };
+    if (!kernels->count)
+        return;
+    for (size_t i = 0; i < BASE_COUNT(pairs); i++)
+        if (slots(lab, kernels, facts, pairs[i].hex) < 1.5)
+            facts->rules |= pairs[i].rule;
+    facts->rules |= MODEL_ABSTRACT;
+}
+
+void facts_measure(struct lab *lab, struct facts *facts)
+{
+    memset(facts, 0, sizeof *facts);
+    measure_width(lab, facts);
+    measure_rates(lab, facts);
+    measure_memory(lab, facts);
+    measure_moves(lab, facts);
+    if (!lab->quick)
+        measure_buffer(lab, facts);
+}

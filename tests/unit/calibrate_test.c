@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ * calibrate: known answers. What all x86-64 processors of the last ten years have in common is held to that; where they
+ * differ, to what any of them has; and what differs in kind (a chain and independent copies, values that make a division
+ * quick or slow) to each other. On a machine where measuring is refused the tests are skipped, and say why.
+ */
+#include "calibrate/calibrate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Measured three times: on a busy machine one measurement of many goes wrong, and what any of the three has counts. */
+enum { MODELS = 3 };
+static struct model *models[MODELS], *model;
+static struct calibrate_report report;
+
+static int measure(void **state)
+{
+    static const char *const keys[] = {
+        "add_r64_r64", "imul_r64_r64", "addsd_x_x",   "mulsd_x_x", "vfmadd231sd.v_x_x_x",
+        "mov_r64_m64", "add_r64_m64",  "mov_m64_r64", "divsd_x_x", "div_r64",
+        "xor_r32_r32", "pxor_x_x",     "sub_r64_r64", "mulpd_x_x", NULL};
+    struct util_text why = {0};
+    for (size_t i = 0; i < MODELS; i++)
+        if (calibrate_some(keys, models + i, &report, &why) != BASE_OK) {
+            printf("# skipped: %s\n", why.bytes);
+            models[0] = NULL;
+            break;
+        }
+    model = models[0];
+    util_text_free(&why);
+    return 0;
+}
+
+static int release(void **state)
+{
+    for (size_t i = 0; i < MODELS; i++)
+        model_close(models[i]);
+    return 0;
+}
+
+static const struct model_figures *form(const char *key)
+{
+    const struct model_figures *figures = model_find(model, key, strlen(key));
+    if (!figures && report.seconds > 10) {
+        printf("# skipped: the machine is busy, time ran out before %s\n", key);
+        skip();
+    }
+    if (!figures)
+        fail_msg("%s was not measured", key);
+    return figures;
+}
+
+#define assert_between(value, low, high)                                                           \
+    do {                                                                                           \
+        bool between = false;                                                                      \
+        double found = 0;                                                                          \
+        for (size_t each = 0; each < MODELS && !between; each++) {                                 \
+            model = models[each];                                                                  \
+            found = (value);                                                                       \
+            between = found >= (low) && found <= (high);                                           \
+        }                                                                                          \
+        if (!between)                                                                              \
+            fail_msg("%s: %.3f is not in %.3f .. %.3f", #value, found, (double)(low),              \
+                     (double)(high));                                                              \
+    } while (0)
+#define assert_some(condition) assert_between((condition) ? 1.0 : 0.0, 1, 1)
+
+#define NEED_MODEL                                                                                 \
+    if (!model)                                                                                    \
+    skip()
+
+static double latency(const char *key, uint8_t from)
+{
+    return (double)model_latency_least(form(key), from, 0);
+}
+
+static double figure(enum model_figure_kind kind)
+{
+    return (double)model_machine(model)->figures[kind].value;
+}
+
+static void latencies(void **state)
+{
+    NEED_MODEL;
+    assert_between(latency("add_r64_r64", 1), 1, 1);
+    assert_between(latency("imul_r64_r64", 1), 3, 4);
+    assert_between(latency("addsd_x_x", 1), 2, 4);
+    assert_between(latency("mulsd_x_x", 1), 3, 5);
+    if (__builtin_cpu_supports("fma"))
+        assert_between(latency("vfmadd231sd.v_x_x_x", 1), 4, 5);
+    /* From its address: a load, and what is done with it. */
+    assert_between(latency("mov_r64_m64", 1), 3, 6);
+    assert_between(latency("add_r64_m64", 1) - latency("mov_r64_m64", 1), 1, 2);
+    assert_between(latency("add_r64_m64", 0), 1, 1);
+}
+
+static void throughputs(void **state)
+{
+    NEED_MODEL;
+    assert_between((double)form("add_r64_r64")->throughput, 0.1, 0.36);
+    assert_between((double)form("imul_r64_r64")->throughput, 0.3, 1.1);
+    assert_between((double)form("mulsd_x_x")->throughput, 0.3, 1.1);
+    assert_between((double)form("mov_r64_m64")->throughput, 0.2, 0.6);
+    assert_between((double)form("mov_m64_r64")->throughput, 0.4, 1.1);
+}
+
+static void division_by_value(void **state)
+{
+    NEED_MODEL;
+    assert_between(latency("divsd_x_x", 0), 7, 21);
+    assert_between((double)model_latency_most(form("divsd_x_x"), 0, 0), latency("divsd_x_x", 0),
+                   30);
+    /* Not pipelined: of many independent ones each takes a good part of its latency. */
+    assert_between((double)form("divsd_x_x")->throughput, 2.5, latency("divsd_x_x", 0));
+    assert_some(form("div_r64")->busy_count == 0 ||
+                form("div_r64")->busy[0].most >= form("div_r64")->busy[0].least);
+}
+
+static void idioms(void **state)
+{
+    NEED_MODEL;
+    assert_some(form("xor_r32_r32")->idioms & MODEL_ZEROES);
+    assert_some(form("pxor_x_x")->idioms & (MODEL_ZEROES | MODEL_BREAKS));
+    assert_some(!(form("add_r64_r64")->idioms & (MODEL_ZEROES | MODEL_BREAKS | MODEL_MOVES)));
+}
+
+static void machine(void **state)
+{
+    NEED_MODEL;
+    assert_between(figure(MODEL_WIDTH), 3, 12);
+    assert_between(figure(MODEL_LOADS), 1.9, 4.1);
+    assert_between(figure(MODEL_STORES), 0.9, 2.1);
+    assert_between(figure(MODEL_LOAD_LATENCY), 3, 6);
+    assert_between(figure(MODEL_FORWARD_GENERAL), 0, 10);
+    assert_between(figure(MODEL_FORWARD_FAILED), figure(MODEL_FORWARD_GENERAL) + 1, 40);
+    assert_some(model_machine(model)->rules & MODEL_FUSES_COMPARE);
+    assert_some(model_machine(model)->rules & MODEL_STACK_ENGINE);
+    assert_some(model_machine(model)->rules & MODEL_ABSTRACT);
+}
+
+static double use(const struct model_figures *figures, const char *unit)
+{
+    const struct model_machine *found = model_machine(model);
+    for (size_t i = 0; i < figures->use_count; i++)
+        if (!strcmp(found->units[__builtin_ctzll(figures->uses[i].units)].name, unit))
+            return (double)figures->uses[i].cycles;
+    return 0;
+}
+
+static double most_use(const struct model_figures *figures)
+{
+    double most = 0;
+    for (size_t i = 0; i < figures->use_count; i++)
+        most = (double)figures->uses[i].cycles > most ? (double)figures->uses[i].cycles : most;
+    return most;
+}
+
+/* Integer additions and multiplications of floating point share nothing but slots; subtractions and additions all. */
+static void resources(void **state)
+{
+    NEED_MODEL;
+    assert_between(use(form("add_r64_r64"), "add_r64_r64"), 0.1, 0.36);
+    assert_between(use(form("sub_r64_r64"), "add_r64_r64") /
+                       use(form("add_r64_r64"), "add_r64_r64"),
+                   0.8, 1.2);
+    assert_between(use(form("mulpd_x_x"), "add_r64_r64"), 0, 0.03);
+    assert_between(use(form("imul_r64_r64"), "mov_m64_r64"), 0, 0.2);
+    /* Each form's own throughput is explained by what it uses. */
+    assert_between(most_use(form("add_r64_r64")) / (double)form("add_r64_r64")->throughput, 0.9,
+                   1.02);
+}
+
+static void blocks(void **state)
+{
+    NEED_MODEL;
+    static const uint8_t chain[] = {0x48, 0x01, 0xc3, 0x48, 0x01, 0xc3},
+                         apart[] = {0x48, 0x01, 0xc3, 0x48, 0x01, 0xc6},
+                         faults[] = {0x0f, 0x0b, 0x48, 0x01, 0xc3},
+                         far[] = {0x48, 0x8b, 0x98, 0x00, 0x00, 0x10, 0x00},
+                         whole[] = {0x48, 0x31, 0xe4, 0x48, 0x31, 0xc0};
+    struct calibrate_block all[] = {{.bytes = chain, .count = sizeof chain},
+                                    {.bytes = apart, .count = sizeof apart},
+                                    {.bytes = faults, .count = sizeof faults},
+                                    {.bytes = far, .count = sizeof far},
+                                    {.bytes = whole, .count = sizeof whole},
+                                    {.bytes = chain, .count = sizeof chain, .loop = true}};
+    struct util_text why = {0};
+    assert_int_equal(calibrate_blocks(all, BASE_COUNT(all), &why), BASE_OK);
+    assert_between(all[0].cycles, 1.93, 2.1);
+    assert_between(all[1].cycles, 0.95, 1.2);
+    assert_true(all[2].cycles <= 0);         /* an instruction that is none */
+    assert_between(all[3].cycles, 0.2, 1.1); /* a page that was not there */
+    assert_between(all[4].cycles, 0.1, 2.1); /* the stack pointer lost */
+    assert_between(all[5].cycles, 1.93, 2.1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(latencies),
+        cmocka_unit_test(throughputs),
+        cmocka_unit_test(division_by_value),
+        cmocka_unit_test(idioms),
+        cmocka_unit_test(machine),
+        cmocka_unit_test(resources),
+        cmocka_unit_test(blocks),
+    };
+    return cmocka_run_group_tests(tests, measure, release);
+}
