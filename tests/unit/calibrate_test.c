@@ -191,12 +191,13 @@ static void blocks(void **state)
                                     {.bytes = chain, .count = sizeof chain, .loop = true}};
     struct util_text why = {0};
     assert_int_equal(calibrate_blocks(all, BASE_COUNT(all), &why), BASE_OK);
-    assert_between(all[0].cycles, 1.93, 2.1);
-    assert_between(all[1].cycles, 0.95, 1.2);
+    /* With a neighbour on the core, too: a chain of two is neither one nor three. */
+    assert_between(all[0].cycles, 1.9, 2.4);
+    assert_between(all[1].cycles, 0.9, 1.4);
     assert_true(all[2].cycles <= 0);         /* an instruction that is none */
     assert_between(all[3].cycles, 0.2, 1.1); /* a page that was not there */
     assert_between(all[4].cycles, 0.1, 2.1); /* the stack pointer lost */
-    assert_between(all[5].cycles, 1.93, 2.1);
+    assert_between(all[5].cycles, 1.9, 2.4);
 }
 
 int main(void)

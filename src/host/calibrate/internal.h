@@ -52,7 +52,7 @@ size_t body_function(const struct body *body, uint8_t *code);
 
 /* ---- timing (lab.c) ----------------------------------------------------------------------------------- */
 
-enum { CROWD_LOW = 12 };
+enum { CROWD_SEEN = 2000 };
 
 struct lab {
     uint8_t *code, *chain, *crowd,
@@ -61,10 +61,10 @@ struct lab {
     uint8_t *mapped;
     bool avx, avx512, quick;
     int processor;
-    double overhead;             /* ticks of an empty function */
-    double chain_ticks;          /* last seen, a cycle */
-    double crowd_low[CROWD_LOW]; /* the least seen, ascending */
-    unsigned crowd_low_count;
+    double overhead;               /* ticks of an empty function */
+    double chain_ticks;            /* last seen, a cycle */
+    double crowd_seen[CROWD_SEEN]; /* since they were last looked at */
+    unsigned crowd_seen_count;
     double crowd_least; /* cycles of an iteration of `crowd`, alone on the core */
     double ticks_sum;
     uint64_t ticks_count, chain_stamp;

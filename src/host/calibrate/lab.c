@@ -33,7 +33,7 @@ enum {
     CROWD_LENGTH = 240,
     BURST_CYCLES = 3000,
     BURSTS_MAX = 16,
-    ATTEMPTS = 6,
+    ATTEMPTS = 3,
     BURSTS = 4, /* the mean of so many that are least */
     BURSTS_LEAST = 8,
     BURSTS_MOST = 100,
@@ -112,6 +112,23 @@ void keep_least(double *least, unsigned most, unsigned *count, double value)
 
 /* ---- references --------------------------------------------------------------------------------------- */
 
+static int ascending(const void *a, const void *b)
+{
+    double one = *(const double *)a, two = *(const double *)b;
+    return (one > two) - (one < two);
+}
+
+/* The lowest value that a hundredth of all has, within 3 %: single ones that are lower are chance. */
+static double lowest_cluster(double *values, size_t count)
+{
+    size_t part = count / 100 + 1;
+    qsort(values, count, sizeof *values, ascending);
+    for (size_t i = 0; i + part < count; i++)
+        if (values[i + part] <= values[i] * 1.03)
+            return values[i + part / 2];
+    return count ? values[0] : INFINITY;
+}
+
 /* Ticks of a cycle; the same 200 us later, if nothing was timed before. */
 static bool chain_ticks(struct lab *lab, bool fresh, double *ticks)
 {
@@ -144,11 +161,13 @@ static double crowd_cycles(struct lab *lab)
     if (ticks < 0)
         return ticks;
     double cycles = (ticks - lab->overhead) / CROWD_ITERATIONS / lab->chain_ticks;
-    /* It may never have been alone at the beginning. A few are chance: the frequency changed between. */
-    keep_least(lab->crowd_low, CROWD_LOW, &lab->crowd_low_count, cycles);
-    if (lab->crowd_low_count == CROWD_LOW &&
-        lab->crowd_low[CROWD_LOW - 1] < lab->crowd_least * 0.97)
-        lab->crowd_least = lab->crowd_low[CROWD_LOW - 1];
+    lab->crowd_seen[lab->crowd_seen_count++] = cycles;
+    if (lab->crowd_seen_count == CROWD_SEEN) {
+        /* It may never have been alone at the beginning. */
+        double lowest = lowest_cluster(lab->crowd_seen, CROWD_SEEN);
+        lab->crowd_least = lowest < lab->crowd_least * 0.97 ? lowest : lab->crowd_least;
+        lab->crowd_seen_count = 0;
+    }
     return cycles;
 }
 
@@ -343,23 +362,6 @@ static int pin(void)
     return processor >= 0 && !sched_setaffinity(0, sizeof set, &set) ? processor : -1;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double one = *(const double *)a, two = *(const double *)b;
-    return (one > two) - (one < two);
-}
-
-/* The lowest value that a hundredth of all has, within 3 %: single ones that are lower are chance. */
-static double lowest_cluster(double *values, size_t count)
-{
-    size_t part = count / 100 + 1;
-    qsort(values, count, sizeof *values, ascending);
-    for (size_t i = 0; i + part < count; i++)
-        if (values[i + part] <= values[i] * 1.03)
-            return values[i + part / 2];
-    return count ? values[0] : INFINITY;
-}
-
 /* The best that the core does; a processor at rest takes a while to reach its frequency. */
 static void find_best(struct lab *lab)
 {
@@ -379,7 +381,7 @@ static void find_best(struct lab *lab)
             (cycles = crowd_cycles(lab)) > 0)
             samples[count++] = cycles;
     lab->crowd_least = lowest_cluster(samples, count);
-    lab->crowd_low_count = 0;
+    lab->crowd_seen_count = 0;
     lab->ticks_sum = 0;
     lab->ticks_count = 0;
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/analysis.h"
 #include "assess/assess.h"
+#include "calibrate/calibrate.h"
 #include "model/model.h"
 #include "profile/profile.h"
 
@@ -40,11 +41,22 @@ struct assessing {
 
 /* ---- the model ------------------------------------------------------------------------------------- */
 
+static void show_measuring(void *progress, size_t done, size_t total)
+{
+    progress_step(progress, "measuring this machine's instructions", done, total);
+}
+
+/* Of this machine the most common instructions are measured when it is first asked for. */
 static bool open_model(struct assessing *assessing)
 {
     struct util_text why = {0};
+    struct progress progress = {0};
+    const char *name = own(assessing->settings)->machine;
+    progress_begin(&progress, false);
     enum base_status status =
-        model_open(own(assessing->settings)->machine, &assessing->model, &why);
+        strcmp(name, "here") ? model_open(name, &assessing->model, &why)
+                             : calibrate_here(show_measuring, &progress, &assessing->model, &why);
+    progress_end(&progress);
     if (status != BASE_OK)
         snprintf(assessing->error, sizeof assessing->error, "%s",
                  why.bytes ? why.bytes : base_status_text(status));
@@ -437,7 +449,7 @@ static const struct limits_settings own_defaults = {.machine = "here"};
 static const struct option_spec limits_options[] = {
     {"machine", 0, OPTION_TEXT, OWN(limits_settings, machine), .argument = "NAME",
      .help = "The machine whose bounds are asked for: here, the default, is this one, as 'headroom "
-             "calibrate' has measured it; "
+             "calibrate' has measured it, or else its most common instructions, measured now; "
              "the others come from tables; list prints their names."},
     {"latency", 0, OPTION_TEXT, OWN(limits_settings, latency), .argument = "LIST",
      .help = "Latencies in cycles in place of the model's, such as load=2,div=12,store=2. Names: "
