@@ -133,13 +133,25 @@ static enum base_status add_loop(const struct function *function, struct innermo
     return status == BASE_OK ? BASE_NO_MEMORY : status;
 }
 
+/* Of samples in the loop's blocks, without those of loops within it. */
+static double own_weight(const struct innermost *innermost, uint32_t id, bodies_weigh *weigh,
+                         void *context)
+{
+    double weight = 0;
+    for (uint32_t m = innermost->first[id]; weigh && m < innermost->first[id + 1]; m++) {
+        const struct cfg_block *block = &innermost->flow->blocks[innermost->members[m]];
+        weight += weigh(context, block->start, block->end);
+    }
+    return weight;
+}
+
 static enum base_status add_loops(const struct function *function, bodies_weigh *weigh,
                                   void *context, struct bodies *bodies)
 {
     struct innermost innermost;
     enum base_status status = innermost_make(&innermost, function->flow) ? BASE_OK : BASE_NO_MEMORY;
     for (uint32_t id = 1; status == BASE_OK && id < function->flow->loops_count; id++)
-        if (!innermost.outer[id])
+        if (!innermost.outer[id] || own_weight(&innermost, id, weigh, context) > 0)
             status = add_loop(function, &innermost, id, weigh, context, bodies);
     innermost_free(&innermost);
     return status;

@@ -6,6 +6,9 @@
  * A loop with branches inside has several ways through. The one taken here is that of the most samples where there are any, else the
  * one that falls through where it can: compilers put there what they hold to be likely. How many ways there are is told.
  *
+ * Where samples are known, loops around others are bodies, too, if there are samples in code that is theirs alone: by a way that
+ * goes around the loops within, if there is one.
+ *
  * Host side; reads files through `binary`, which are hostile input: every failure is a status. Call cfg_start before.
  */
 #ifndef HEADROOM_BODIES_H

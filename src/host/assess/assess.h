@@ -53,7 +53,7 @@ enum base_status assess_add(struct profile *profile, const struct bodies_loop *l
 
 /*
  * The loops in which a run spent most CPU time, by the samples of its profile (`times`), as rows of the same profile. Files that are
- * gone or have changed are left out, and the profile says so. limit: as many at most.
+ * gone or have changed are left out, and the profile says so. Replaces such rows as the profile has. limit: as many at most.
  */
 enum base_status assess_profile(struct profile *profile, const struct binary_options *symbols,
                                 const struct assess_options *options, size_t limit);

@@ -187,6 +187,8 @@ enum base_status assess_profile(struct profile *profile, const struct binary_opt
     struct hottest hottest = {0};
     size_t modules = profile->modules_count;
     struct binary **binaries = calloc(modules + 1, sizeof *binaries);
+    profile->limit_runs_count = profile->limit_loops_count = profile->limit_instructions_count = 0;
+    profile->limit_resources_count = profile->limit_arcs_count = 0;
     enum base_status status = binaries && gather(profile, &samples) ? cfg_start() : BASE_NO_MEMORY;
     if (status == BASE_OK)
         status = search(profile, symbols, &samples, binaries, &hottest);

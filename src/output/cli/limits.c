@@ -373,8 +373,7 @@ static int limits_of_profile(const struct settings *settings)
     bool good = begin(&assessing, settings) &&
                 profile_read(own(settings)->profile, &assessing.profile, assessing.error,
                              sizeof assessing.error) == BASE_OK;
-    if (good && assessing.profile->limit_runs_count == 0)
-        good = assess_run(&assessing);
+    good = good && assess_run(&assessing);
     if (good) {
         assessing.profile->run.verb = "limits";
         code = conclude(&assessing);
