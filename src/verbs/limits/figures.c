@@ -83,7 +83,7 @@ const struct profile_limit_resource *limits_bottleneck(const struct limits_loop 
 
 enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
 {
-    bool memory = false, loads = false, divides = false;
+    bool memory = false, loads = false, divides = false, adds = true;
     if (!loop->arcs_count || loop->row->recurrence <= 0)
         return LIMITS_NO_CIRCUIT;
     for (size_t i = 0; i < loop->arcs_count; i++) {
@@ -91,6 +91,7 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
         uint32_t category = loop->instructions[arc->from].category;
         memory |= arc->memory != 0;
         loads |= arc->from_kind == 0;
+        adds &= category == 2 || category == 4;
         divides |= arc->from_kind == 1 && (category == 5 || category == 6);
     }
     if (memory)
@@ -101,7 +102,7 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
         return LIMITS_DIVISION;
     if (loop->row->recurrence < 1.25)
         return LIMITS_COUNTER;
-    return loop->arcs_count == 1 ? LIMITS_REDUCTION : LIMITS_CHAIN;
+    return loop->arcs_count == 1 || adds ? LIMITS_REDUCTION : LIMITS_CHAIN;
 }
 
 unsigned limits_copies(const struct limits_loop *loop)
