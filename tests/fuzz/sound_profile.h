@@ -152,8 +152,8 @@ static inline void sound_fill_limits(struct profile *profile)
                                                                     .circuit_distance = 1,
                                                                     .measured = -1,
                                                                     .share = 0.5};
-    *profile_add_limit_instructions(profile) = (struct profile_limit_instruction){
-        0, 32, "addsd %xmm1, %xmm0", "/x/a.c", 7, 2, 0.5};
+    *profile_add_limit_instructions(profile) =
+        (struct profile_limit_instruction){0, 32, "addsd %xmm1, %xmm0", "/x/a.c", 7, 2, 0.5};
     *profile_add_limit_resources(profile) = (struct profile_limit_resource){0, "p0", 1, 1, 1};
     *profile_add_limit_arcs(profile) =
         (struct profile_limit_arc){.from_kind = 1, .to_kind = 1, .distance = 1, .latency = 4};

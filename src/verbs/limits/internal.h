@@ -46,7 +46,7 @@ const struct profile_limit_resource *limits_bottleneck(const struct limits_loop 
 /* What the critical circuit is. */
 enum limits_circuit {
     LIMITS_NO_CIRCUIT,
-    LIMITS_COUNTER,   /* a cycle: an induction variable */
+    LIMITS_COUNTER, /* a cycle: an induction variable */
     LIMITS_REDUCTION, /* nothing but additions to one sum, or one operation on what it made an iteration ago */
     LIMITS_DIVISION,
     LIMITS_STORED, /* through memory: what was stored is loaded again */
