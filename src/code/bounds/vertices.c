@@ -106,12 +106,24 @@ struct arc_latency compute_latency(const struct work *work, uint32_t at,
     return (struct arc_latency){exactly(least).least, exactly(fmaxf(least, most)).least};
 }
 
+/* Does it load from rsp or rbp and a constant? */
+static bool is_in_frame(const struct bounds_instruction *instruction)
+{
+    for (unsigned k = 0; k < instruction->operand_count; k++)
+        if (loads(&instruction->operands[k]))
+            return instruction->operands[k].index == BOUNDS_NO_REGISTER &&
+                   (instruction->operands[k].base == 4 || instruction->operands[k].base == 5);
+    return false;
+}
+
 struct arc_latency forward_latency(const struct work *work,
                                    const struct bounds_instruction *instruction, bool failed)
 {
     if (work->latencies->load >= 0)
         return exactly(work->latencies->load);
     float general = figure(work, MODEL_FORWARD_GENERAL, 4);
+    if (is_in_frame(instruction))
+        general = figure(work, MODEL_FORWARD_STACK, general);
     float forwarded = takes_vectors(instruction) ? figure(work, MODEL_FORWARD_VECTOR, general)
                       : has_rule(work, MODEL_RENAMES_MEMORY) ? fminf(general, 0)
                                                              : general;

@@ -52,7 +52,7 @@ static bool open_model(struct assessing *assessing)
     struct util_text why = {0};
     struct progress progress = {0};
     const char *name = own(assessing->settings)->machine;
-    progress_begin(&progress, false);
+    progress_begin(&progress, assessing->settings->quiet);
     enum base_status status =
         strcmp(name, "here") ? model_open(name, &assessing->model, &why)
                              : calibrate_here(show_measuring, &progress, &assessing->model, &why);
