@@ -164,3 +164,23 @@ field()
         [ "$status" -le 1 ]
     done
 }
+
+@test "basic blocks: answers in the order of their lines, null where there is none" {
+    printf '4801d8\n48 01 d8 48 0f af c3, a remark\nzz\n\n0x4801D8\n0f04\n4801d' >"$BATS_TEST_TMPDIR/blocks"
+    run -0 --separate-stderr "$HEADROOM" limits --hex-file "$BATS_TEST_TMPDIR/blocks" --machine skylake --format json
+    [ -z "$stderr" ]
+    answers=$(python3 -c 'import json, sys; print([loop["predicted"] for loop in json.load(sys.stdin)["limits"]["loops"]])' <<<"$output")
+    [ "$answers" = "[1, 4, None, None, 1, None, None]" ]
+    run -0 --separate-stderr "$HEADROOM" limits --hex 4801d8480fafc3 --machine skl
+    [[ $output == *"Skylake"*" 4.00 "*recurrence* ]]
+}
+
+@test "basic blocks: what does not go together is refused, what cannot be read is said" {
+    run -2 "$HEADROOM" limits --hex 90 --hex-file x --machine skylake
+    run -2 "$HEADROOM" limits --hex 90 --machine skylake /bin/true
+    run -2 "$HEADROOM" limits --loop --machine skylake /bin/true
+    run -1 "$HEADROOM" limits --hex 90 --machine zen5
+    [[ $output == *"--machine list"* ]]
+    run -1 --separate-stderr "$HEADROOM" limits --hex-file "$BATS_TEST_TMPDIR/missing" --machine skylake --format json
+    [ -z "$output" ]
+}

@@ -112,6 +112,14 @@ enum base_status bounds_decode(const uint8_t *bytes, size_t count, uint64_t addr
                                struct bounds_block *block, size_t *bad);
 void bounds_block_free(struct bounds_block *block);
 
+/*
+ * Digits of bytes back to back; blanks, "0x" and "\x" before bytes are skipped, and a comma, a semicolon or a tab ends the block (what
+ * follows is a remark). *bytes: the caller's, to free, NULL if there are none. BASE_MALFORMED: something else is there, at *bad;
+ * BASE_NO_MEMORY.
+ */
+enum base_status bounds_hex(const char *text, size_t count, uint8_t **bytes, size_t *byte_count,
+                            size_t *bad);
+
 /* ---- latencies given by hand -------------------------------------------------------------------- */
 
 struct bounds_latencies { /* cycles; negative: as the model has it */

@@ -3,6 +3,7 @@
  * `headroom limits`: loops of files, of sources with a compiler, of a profile or a run in; their bounds out. What runs nothing
  * prints to standard output, and writes a profile only if asked to.
  */
+#include "cli/blocks.h"
 #include "cli/common.h"
 #include "cli/recording.h"
 #include "cli/sequel.h"
@@ -21,7 +22,8 @@
 enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
 
 struct limits_settings {
-    const char *machine, *latency, *levels, *graph, *profile;
+    const char *machine, *latency, *levels, *graph, *profile, *hex, *hex_file;
+    int loop;
 };
 
 static const struct limits_settings *own(const struct settings *settings)
@@ -415,10 +417,49 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
     return code;
 }
 
+/* ---- basic blocks ------------------------------------------------------------------------------------------------- */
+
+static int limits_of_blocks(const struct settings *settings, int count, char **operands)
+{
+    struct assessing assessing;
+    int code = LIMITS_FAILED;
+    if (count)
+        return say_usage("limits",
+                         "--hex and --hex-file stand for a file or command, and '%s' is another",
+                         operands[0]);
+    if (own(settings)->hex && own(settings)->hex_file)
+        return say_usage("limits", "--hex and --hex-file exclude each other");
+    if (own(settings)->levels || own(settings)->graph || own(settings)->profile || settings->output)
+        return say_usage(
+            "limits",
+            "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
+    if (begin(&assessing, settings)) {
+        code = blocks_answer(&(struct blocks_request){.text = own(settings)->hex,
+                                                      .file = own(settings)->hex_file,
+                                                      .model = assessing.model,
+                                                      .latencies = assessing.options.latencies,
+                                                      .loop = own(settings)->loop,
+                                                      .json = settings->format == FORMAT_JSON},
+                             stdout);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            say("cannot write the report: %s.", strerror(errno));
+            code = LIMITS_FAILED;
+        }
+    } else {
+        say("%s", assessing.error);
+    }
+    end(&assessing);
+    return code;
+}
+
 static int limits_run(const struct settings *settings, int count, char **operands)
 {
     if (strcmp(own(settings)->machine, "list") == 0)
         return list_machines() ? 0 : LIMITS_FAILED;
+    if (own(settings)->hex || own(settings)->hex_file)
+        return limits_of_blocks(settings, count, operands);
+    if (own(settings)->loop)
+        return say_usage("limits", "--loop is for --hex and --hex-file");
     int files = 0;
     while (files < count && strcmp(operands[files], "--") != 0)
         files++;
@@ -465,6 +506,14 @@ static const struct option_spec limits_options[] = {
              "circuit of each loop."},
     {"profile", 0, OPTION_PROFILE, OWN(limits_settings, profile), .argument = "PROFILE",
      .help = "Bound the loops in which the run of PROFILE spent most CPU time, by its samples."},
+    {"hex", 0, OPTION_TEXT, OWN(limits_settings, hex), .argument = "DIGITS",
+     .help = "Bound the basic block whose bytes these hexadecimal digits are, as if it were "
+             "repeated back to back, unrolled."},
+    {"hex-file", 0, OPTION_FILE, OWN(limits_settings, hex_file), .argument = "FILE",
+     .help = "Bound many basic blocks, one on each line of FILE (- is standard input): answers are "
+             "in the same order, and 'predicted' is null in JSON where a line cannot be decoded."},
+    {"loop", 0, OPTION_FLAG, OWN(limits_settings, loop), .value = 1,
+     .help = "With --hex and --hex-file: the block is a loop that ends in a taken branch."},
     {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
      .help = "Write a profile to FILE; an existing one is kept as FILE.old. Default: none, but "
              "limits.headroom for a "
