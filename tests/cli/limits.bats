@@ -4,6 +4,7 @@
 # are not what they seem.
 
 load common
+bats_require_minimum_version 1.5.0
 
 setup_file()
 {
