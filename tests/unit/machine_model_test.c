@@ -155,7 +155,8 @@ static void wrong_files(void **state)
          "L0>0:1:1 L0>0:1:1 L0>0:1:1 L0>0:1:1 L0>0:1:1 L0>0:1:1\nadd\n",
          BASE_MALFORMED},
         {"headroom-model 1\n= t1\nadd\x01\n", BASE_MALFORMED},
-        {"headroom-model 1\n= t1\nadd sub\n", BASE_OK},
+        {"headroom-model 1\n= t1\nname =\n", BASE_MALFORMED},
+        {"headroom-model 1\nsource unknown\n= t1\nadd sub\n", BASE_OK},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         struct model *model = NULL;

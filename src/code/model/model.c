@@ -124,8 +124,9 @@ bool model_add(struct model *model, const char *key, const struct model_figures 
 {
     size_t bytes = strlen(key);
     uint32_t form, number;
-    assert(bytes && bytes < MODEL_KEY_BYTES && figures->latency_count <= MODEL_PARTS &&
-           figures->use_count <= MODEL_PARTS && figures->busy_count <= MODEL_PARTS);
+    assert(bytes && bytes < MODEL_KEY_BYTES && key[0] != '=' &&
+           figures->latency_count <= MODEL_PARTS && figures->use_count <= MODEL_PARTS &&
+           figures->busy_count <= MODEL_PARTS);
     if (!UTIL_GROW(model->figures_of, model->figures_of_capacity, model->figures_of_count) ||
         !figures_number(model, figures, &number) ||
         !util_strings_add(&model->keys, key, bytes, &form))

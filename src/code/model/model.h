@@ -241,7 +241,7 @@ struct model *model_new(const char *name, const char *title);
 struct model_machine *model_edit(struct model *model);
 /* name is copied. False: no memory, or MODEL_UNITS_MAX are there. *unit: its number. */
 bool model_add_unit(struct model *model, const char *name, uint8_t copies, uint8_t *unit);
-/* A key that is there already gets the new figures. key: printable, without blanks, below MODEL_KEY_BYTES. False: no memory. */
+/* A key that is there already gets the new figures. key: printable, without blanks, not beginning with =, below MODEL_KEY_BYTES. False: no memory. */
 bool model_add(struct model *model, const char *key, const struct model_figures *figures);
 /* 0: no memory. */
 uint32_t model_add_reason(struct model *model, const char *reason);

@@ -309,7 +309,7 @@ static bool read_keys(struct reader *reader)
             key[bytes++] = *reader->at++;
         }
         key[bytes] = 0;
-        if (!bytes || (reader->at < reader->end && !take(reader, ' ')))
+        if (!bytes || key[0] == '=' || (reader->at < reader->end && !take(reader, ' ')))
             return false;
         if (!model_add(reader->model, key, &reader->figures)) {
             reader->no_memory = true;
@@ -380,7 +380,7 @@ static bool read_figure(struct reader *reader)
 
 static bool read_source(struct reader *reader)
 {
-    for (int i = MODEL_MEASURED; i < MODEL_SOURCES; i++)
+    for (int i = MODEL_UNKNOWN; i < MODEL_SOURCES; i++)
         if (take_word(reader, model_source_text((enum model_source)i))) {
             reader->model->machine.source = (uint8_t)i;
             return true;
