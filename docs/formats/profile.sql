@@ -34,6 +34,7 @@ CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 --   lost_threads          0 to 2^50                   sum
 --   lost_processes        0 to 2^50                   sum
 --   unseen_accesses       0 to 2^50                   sum
+--   short_threads         0 to 2^50                   sum
 --   handler_ns            0 to 2^63-1                 sum
 
 -- Since version 1. Merging: rows with equal keys become one.
@@ -624,12 +625,14 @@ CREATE TABLE missed(frame INTEGER NOT NULL, bytes INTEGER NOT NULL, accesses REA
 --   whole                 0 to 1e+30                  sum
 
 -- Since version 12. Merging: rows with equal keys become one.
-CREATE TABLE transfer(position INTEGER PRIMARY KEY, first INTEGER NOT NULL, second INTEGER NOT NULL, object INTEGER NOT NULL, cause INTEGER NOT NULL, transfers REAL NOT NULL, whole REAL NOT NULL, instructions REAL NOT NULL);
+CREATE TABLE transfer(position INTEGER PRIMARY KEY, first INTEGER NOT NULL, second INTEGER NOT NULL, object INTEGER NOT NULL, cause INTEGER NOT NULL, kind INTEGER NOT NULL, size INTEGER NOT NULL, transfers REAL NOT NULL, whole REAL NOT NULL, instructions REAL NOT NULL);
 --   position              index of the row
 --   first                 context                     key
 --   second                context                     key
 --   object                name                        key
 --   cause                 name                        key
+--   kind                  0 to 6                      key
+--   size                  0 to 2^50                   key
 --   transfers             0 to 1e+30                  sum
 --   whole                 0 to 1e+30                  sum
 --   instructions          0 to 1e+30                  sum
@@ -661,7 +664,7 @@ CREATE TABLE located(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEG
 
 -- Since version 12. Merging: rows stay apart, in the order of their keys.
 -- Rows are in the order of their keys, which differ.
-CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, met INTEGER NOT NULL, reads INTEGER NOT NULL, late INTEGER NOT NULL, waited INTEGER NOT NULL, reused INTEGER NOT NULL, unknown INTEGER NOT NULL);
+CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, met INTEGER NOT NULL, reads INTEGER NOT NULL, late INTEGER NOT NULL, waited INTEGER NOT NULL, reused INTEGER NOT NULL, unknown INTEGER NOT NULL, cross_process INTEGER NOT NULL);
 --   process               id of a process             key
 --   samples               0 to 2^50
 --   armed                 0 to 2^50
@@ -671,6 +674,7 @@ CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL,
 --   waited                0 to 2^50
 --   reused                0 to 2^50
 --   unknown               0 to 2^50
+--   cross_process         0 to 2^50
 
 -- Since version 12. Merging: rows with equal keys become one.
 CREATE TABLE shared_seen(line INTEGER PRIMARY KEY, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL, true_traps INTEGER NOT NULL, false_traps INTEGER NOT NULL, true_squares REAL NOT NULL, false_squares REAL NOT NULL);

@@ -107,10 +107,10 @@ static inline void add_meetings(uint32_t thread, uint32_t other)
     ADD(thread, WIRE_PUBLISHED, wire_published, .serial = 1, .node = 3, .line = 0x601040,
         .mask = 0xff, .weight = 1, .number = (uint16_t)thread, .kind = 2, .watched = 4);
     for (uint8_t fate = 0; fate < WIRE_FATES; fate++)
-        ADD(thread, WIRE_MEETING, wire_meeting, .first_thread = other, .first_serial = 1,
-            .line = 0x601040, .first_mask = 0xff, .second_mask = 0xff00, .gap_ns = 1000,
-            .node = fate ? 0 : 4, .weight = 2, .number = (uint16_t)thread, .first_kind = 2,
-            .second_kind = 7, .fate = fate);
+        ADD(thread, WIRE_MEETING, wire_meeting, .first_process = 1, .first_thread = other,
+            .first_serial = 1, .line = 0x601040, .first_mask = 0xff, .second_mask = 0xff00,
+            .gap_ns = 1000, .node = fate ? 0 : 4, .weight = 2, .number = (uint16_t)thread,
+            .first_kind = 2, .second_kind = 7, .fate = fate);
 }
 
 static inline void add_histogram(uint32_t thread, uint32_t which)

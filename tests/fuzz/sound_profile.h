@@ -210,8 +210,8 @@ static inline void sound_profile_fill(struct profile *profile)
                                       .element = profile_keep(profile, "struct counter"),
                                       .element_bytes = 16};
     *profile_add_missed(profile) = (struct profile_missed){1, 32768, 100, 100, 90, 80, 1000};
-    *profile_add_transfers(profile) =
-        (struct profile_transfer){1, 1, "counters", "sharing.apart", 90, 100, 1e6};
+    *profile_add_transfers(profile) = (struct profile_transfer){
+        1, 1, "counters", "sharing.apart", PROFILE_OBJECT_GLOBAL, 64, 90, 100, 1e6};
     *profile_add_memories(profile) = (struct profile_memory){.object = PROFILE_OBJECT_GLOBAL,
                                                              .name = "counters",
                                                              .type = "struct counter[8]",

@@ -24,16 +24,30 @@
  *   stack     a line of the main thread's stack: false
  *   sixteen   16 threads write a word each on two lines: false
  *   joined    threads one after the other, each joined before the next begins: none
+ *   short     threads that end before they could be sampled: what they share is not known
+ *   local     a line of thread-local memory of one thread, which another one writes, too: false
+ *   processes two processes write a line of memory that they share, bytes apart: false
+ *   started   the same of a file, in two programs that map it at addresses of their own
+ *   parted    a line each of such memory: none
+ *   copied    processes write the same addresses, but of memory that each has for itself: none
+ *   storm     as processes, but those that write beside the first one are short-lived: killed wherever they are, executing
+ *             another program, or restricted to next to no system calls: false
  *   spun      handed over by a flag that is read until it changes: no transfers of the data but one
  *   alone     one thread: none
  */
 #include "known.h"
 
+#include <fcntl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -352,6 +366,185 @@ static void *spun(void *number)
     return NULL;
 }
 
+static void *brief(void *number)
+{
+    write_to(&shared.words[(uintptr_t)number], TURNS / 1000);
+    return NULL;
+}
+
+static void briefly(void)
+{
+    for (uintptr_t i = 0; i < 100; i++) {
+        pthread_t made[2];
+        for (uintptr_t j = 0; j < 2; j++)
+            pthread_create(&made[j], NULL, brief, (void *)j);
+        for (uintptr_t j = 0; j < 2; j++)
+            pthread_join(made[j], NULL);
+    }
+}
+
+static __thread struct line lent;
+static struct line *borrowed;
+
+static void *in_local(void *number)
+{
+    if (!number)
+        borrowed = &lent;
+    begin();
+    do {
+        write_to(&borrowed->words[(uintptr_t)number], TURNS);
+    } while (again());
+    begin(); /* while the other one is at it the memory has to be there */
+    return NULL;
+}
+
+/* ---- processes ---- */
+
+static struct common {
+    pthread_barrier_t start;
+    struct line lines[2];
+} * common;
+
+static void map_common(int file)
+{
+    int flags = MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0);
+    common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, flags, file, 0);
+    if (common == MAP_FAILED)
+        exit(3);
+}
+
+static void let_both_start(void)
+{
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&common->start, &attributes, 2);
+}
+
+static void write_together(volatile uint64_t *word)
+{
+    pthread_barrier_wait(&common->start);
+    do {
+        write_to(word, TURNS);
+    } while (again());
+}
+
+/* Both in a process of its own. */
+static void fork_both(void (*work)(unsigned number))
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (fork() == 0) {
+            work(i);
+            _exit(0);
+        }
+    while (wait(NULL) > 0)
+        ;
+}
+
+static void in_common(unsigned number)
+{
+    write_together(&common->lines[0].words[number]);
+}
+
+static void in_common_apart(unsigned number)
+{
+    write_together(&common->lines[number].words[0]);
+}
+
+static void in_own(unsigned number)
+{
+    write_together(&shared.words[number]);
+}
+
+static void processes(void)
+{
+    map_common(-1);
+    let_both_start();
+    fork_both(in_common);
+}
+
+static void parted(void)
+{
+    map_common(-1);
+    let_both_start();
+    fork_both(in_common_apart);
+}
+
+static void copied(void)
+{
+    map_common(-1);
+    let_both_start();
+    fork_both(in_own);
+}
+
+static char *words_of_command[5];
+
+static void start_again(unsigned number)
+{
+    char digit[2] = {(char)('0' + number), 0};
+    words_of_command[1] = "attached";
+    words_of_command[4] = digit;
+    execv("/proc/self/exe",
+          (char *[]){words_of_command[0], words_of_command[1], words_of_command[2],
+                     words_of_command[3], words_of_command[4], NULL});
+    _exit(3);
+}
+
+static void started(void)
+{
+    char path[] = "/tmp/sharing.XXXXXX";
+    int file = mkstemp(path);
+    if (file < 0 || ftruncate(file, sizeof *common) != 0)
+        exit(3);
+    map_common(file);
+    let_both_start();
+    words_of_command[3] = path;
+    fork_both(start_again);
+    unlink(path);
+}
+
+static void attached(void)
+{
+    unsigned number = (unsigned)(words_of_command[4][0] - '0');
+    (void)!mmap(NULL, (number + 1) << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    map_common(open(words_of_command[3], O_RDWR));
+    in_common(number);
+}
+
+static void write_until_killed(void)
+{
+    for (;;)
+        write_to(&common->lines[0].words[1], TURNS);
+}
+
+static void one_of_the_storm(unsigned number)
+{
+    if (number % 8 == 7) {
+        execv("/proc/self/exe", (char *[]){words_of_command[0], "alone", NULL});
+        _exit(3);
+    }
+    if (number % 8 == 3) {
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        write_to(&common->lines[0].words[1], 50 * TURNS);
+        syscall(SYS_exit, 0);
+    }
+    write_until_killed();
+}
+
+static void storm(void)
+{
+    map_common(-1);
+    for (unsigned i = 0; again() || i == 0; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            one_of_the_storm(i);
+        write_to(&common->lines[0].words[0], (20 + i % 7) * 2000000);
+        if (i % 8 != 3 && i % 8 != 7)
+            kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+}
+
 static void small(void)
 {
     char *first = malloc(16), *second = malloc(16);
@@ -370,19 +563,43 @@ static const struct {
     void *(*work)(void *);
     void (*itself)(void);
 } cases[] = {
-    {"ww", 2, ww, NULL},         {"wr", 2, wr, NULL},          {"true", 2, same, NULL},
-    {"reads", 2, reads, NULL},   {"padded", 2, padded, NULL},  {"three", 2, in_three, NULL},
-    {"phases", 2, phases, NULL}, {"array", 8, elements, NULL}, {"reused", 2, churn, NULL},
-    {"heap", 2, in_block, NULL}, {"small", 0, NULL, small},    {"atomic", 2, add, NULL},
-    {"lock", 2, locks, NULL},    {"stack", 0, NULL, stack},    {"sixteen", 16, sixteenth, NULL},
-    {"joined", 0, NULL, joined}, {"spun", 2, spun, NULL},      {"alone", 0, NULL, NULL},
-    {"later", 0, NULL, later},   {"names", 2, names, NULL},    {"forked", 0, NULL, forked},
+    {"ww", 2, ww, NULL},
+    {"wr", 2, wr, NULL},
+    {"true", 2, same, NULL},
+    {"reads", 2, reads, NULL},
+    {"padded", 2, padded, NULL},
+    {"three", 2, in_three, NULL},
+    {"phases", 2, phases, NULL},
+    {"array", 8, elements, NULL},
+    {"reused", 2, churn, NULL},
+    {"heap", 2, in_block, NULL},
+    {"small", 0, NULL, small},
+    {"atomic", 2, add, NULL},
+    {"lock", 2, locks, NULL},
+    {"stack", 0, NULL, stack},
+    {"sixteen", 16, sixteenth, NULL},
+    {"joined", 0, NULL, joined},
+    {"spun", 2, spun, NULL},
+    {"alone", 0, NULL, NULL},
+    {"later", 0, NULL, later},
+    {"names", 2, names, NULL},
+    {"forked", 0, NULL, forked},
+    {"short", 0, NULL, briefly},
+    {"local", 2, in_local, NULL},
+    {"processes", 0, NULL, processes},
+    {"started", 0, NULL, started},
+    {"attached", 0, NULL, attached},
+    {"parted", 0, NULL, parted},
+    {"copied", 0, NULL, copied},
+    {"storm", 0, NULL, storm},
 };
 
 int main(int count, char **arguments)
 {
     char *end = NULL;
-    seconds = count == 3 ? strtod(arguments[2], &end) : 0;
+    for (int i = 0; i < count && i < 5; i++)
+        words_of_command[i] = arguments[i];
+    seconds = count >= 3 ? strtod(arguments[2], &end) : 0;
     if (!end || *end != 's')
         seconds = 0;
     times = count == 3 && seconds <= 0 ? strtol(arguments[2], NULL, 10) : 1;

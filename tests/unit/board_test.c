@@ -21,12 +21,24 @@ static struct board_access made(uint32_t thread, uint32_t serial, uint64_t at)
                                  .kind = BOARD_WRITES};
 }
 
+/* Another thread's than that. */
+static bool is_anothers(const void *context, const struct board_access *access)
+{
+    return access->thread != *(const uint32_t *)context;
+}
+
+static unsigned choose(const struct board *board, uint32_t thread, uint64_t since,
+                       struct base_random *random, struct board_access *chosen)
+{
+    return board_choose(board, since, is_anothers, &thread, random, chosen);
+}
+
 static void an_empty_board_has_nothing(void **state)
 {
     static struct board board;
     struct base_random random = {1};
     struct board_access chosen = {.serial = 7};
-    assert_int_equal(board_choose(&board, 1, 0, &random, &chosen), 0);
+    assert_int_equal(choose(&board, 1, 0, &random, &chosen), 0);
     assert_int_equal(chosen.serial, 7);
 }
 
@@ -37,14 +49,14 @@ static void own_and_old_entries_are_left_out(void **state)
     struct board_access chosen, entries[] = {made(1, 1, 100), made(2, 2, 200), made(3, 3, 300)};
     for (unsigned i = 0; i < BASE_COUNT(entries); i++)
         assert_true(board_publish(&board, &entries[i]));
-    assert_int_equal(board_choose(&board, 2, 0, &random, &chosen), 2);
-    assert_int_equal(board_choose(&board, 2, 101, &random, &chosen), 1);
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 2);
+    assert_int_equal(choose(&board, 2, 101, &random, &chosen), 1);
     assert_int_equal(chosen.serial, 3);
     assert_int_equal(chosen.line, 192);
-    assert_int_equal(board_choose(&board, 3, 300, &random, &chosen), 0);
-    assert_int_equal(board_choose(&board, 2, 300, &random, &chosen), 1);
+    assert_int_equal(choose(&board, 3, 300, &random, &chosen), 0);
+    assert_int_equal(choose(&board, 2, 300, &random, &chosen), 1);
     board_clear(&board);
-    assert_int_equal(board_choose(&board, 2, 0, &random, &chosen), 0);
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 0);
 }
 
 /* Whatever was published: among as many as a list says, each as often. */
@@ -62,7 +74,7 @@ static void every_entry_is_as_likely(void **state)
     }
     for (unsigned i = 0; i < DRAWS; i++) {
         struct board_access chosen;
-        assert_int_equal(board_choose(&board, 2, SINCE, &random, &chosen), wanted);
+        assert_int_equal(choose(&board, 2, SINCE, &random, &chosen), wanted);
         drawn[chosen.serial]++;
     }
     double mean = (double)DRAWS / wanted, most = 6 * sqrt(mean);
@@ -84,7 +96,7 @@ static void the_latest_are_kept(void **state)
         assert_true(board_publish(&board, &access));
     }
     for (unsigned i = 0; i < 1000; i++) {
-        assert_int_equal(board_choose(&board, 2, 0, &random, &chosen), BOARD_ENTRIES);
+        assert_int_equal(choose(&board, 2, 0, &random, &chosen), BOARD_ENTRIES);
         assert_true(chosen.serial > 2 * BOARD_ENTRIES + 5);
     }
 }
@@ -96,9 +108,39 @@ static void a_place_that_is_being_written_is_left_alone(void **state)
     struct board_access chosen, access = made(1, 9, 1);
     atomic_store(&board.entries[1].number, BOARD_BUSY | 1);
     assert_false(board_publish(&board, &access));
-    assert_int_equal(board_choose(&board, 2, 0, &random, &chosen), 0);
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 0);
     assert_true(board_publish(&board, &access));
-    assert_int_equal(board_choose(&board, 2, 0, &random, &chosen), 1);
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 1);
+}
+
+/* A writer that was killed: its place is left alone for a while, then it is anybody's. */
+static void a_dead_writers_place_is_used_again(void **state)
+{
+    static struct board board;
+    struct base_random random = {7};
+    struct board_access chosen, access = made(1, 9, 1);
+    uint64_t published = 0;
+    atomic_store(&board.entries[5].number, BOARD_BUSY | 5);
+    atomic_store(&board.next, 5);
+    for (unsigned i = 0; i < BOARD_STALE_ROUNDS * BOARD_ENTRIES; i++)
+        published += board_publish(&board, &access);
+    assert_int_equal(published, BOARD_STALE_ROUNDS * BOARD_ENTRIES - (BOARD_STALE_ROUNDS - 1));
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), BOARD_ENTRIES);
+}
+
+/* As two writers leave it that were at it at a time: nobody takes it for an access. */
+static void a_torn_entry_is_left_out(void **state)
+{
+    static struct board board;
+    struct base_random random = {8};
+    struct board_access chosen, access = made(1, 9, 1);
+    assert_true(board_publish(&board, &access));
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 1);
+    board.entries[1].access.line += 64;
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 0);
+    board.entries[1].access.line -= 64;
+    board.entries[1].access.pid++;
+    assert_int_equal(choose(&board, 2, 0, &random, &chosen), 0);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------- */
@@ -122,7 +164,7 @@ static void *race(void *number)
         struct board_access access = made(thread, i, i), chosen;
         access.generation = thread * i;
         board_publish(&raced, &access);
-        if (i % 8 == 0 && board_choose(&raced, thread, 0, &random, &chosen))
+        if (i % 8 == 0 && choose(&raced, thread, 0, &random, &chosen))
             torn += chosen.thread == thread || !whole(&chosen);
     }
     return (void *)torn;
@@ -231,7 +273,7 @@ static void weights_make_up_for_chances(void **state)
                 board_publish(&board, &access);
         }
         struct board_access chosen;
-        unsigned among = board_choose(&board, 1, turn, &random, &chosen);
+        unsigned among = choose(&board, 1, turn, &random, &chosen);
         uint8_t words = board_words(&random, WATCHED);
         uint64_t watched = 0;
         for (unsigned word = 0; word < BOARD_WORDS; word++)
@@ -256,6 +298,8 @@ int main(void)
         cmocka_unit_test(every_entry_is_as_likely),
         cmocka_unit_test(the_latest_are_kept),
         cmocka_unit_test(a_place_that_is_being_written_is_left_alone),
+        cmocka_unit_test(a_dead_writers_place_is_used_again),
+        cmocka_unit_test(a_torn_entry_is_left_out),
         cmocka_unit_test(nothing_is_read_while_it_is_written),
         cmocka_unit_test(every_set_of_words_is_as_likely),
         cmocka_unit_test(masks_are_the_bytes_on_the_line),

@@ -924,6 +924,60 @@ static void misses_are_attached(void **state)
     end(&made);
 }
 
+/* Samples met 40 times on a line that line 11 writes in two threads, which takes 40 % of the CPU time; once on another one. */
+static void sharing_that_was_sampled_bounds_what_is_gained(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line11, 3 * HEAVY);
+    tick(profile, fixture->main, HEAVY);
+    profile->run.cpu_s = 10;
+    double all_ns = profile->run.cpu_s * 1e9;
+    *profile_add_shared_watches(profile) =
+        (struct profile_shared_watch){.samples = 1000, .met = 41};
+    *profile_add_shared_runs(profile) =
+        (struct profile_shared_run){.threads = 2, .false_transfers = 41};
+    for (uint32_t i = 0; i < 2; i++) {
+        double weight = i ? 1 : 40;
+        *profile_add_shared_lines(profile) =
+            (struct profile_shared_line){.object = PROFILE_OBJECT_GLOBAL,
+                                         .name = i ? "rare" : "counters",
+                                         .false_transfers = weight};
+        *profile_add_shared_pairs(profile) =
+            (struct profile_shared_pair){.line = i,
+                                         .first = i ? fixture->line20 : fixture->line11,
+                                         .second = i ? fixture->line20 : fixture->line11,
+                                         .first_kind = 2,
+                                         .second_kind = 2,
+                                         .first_mask = 0xff,
+                                         .second_mask = 0xff00,
+                                         .transfers = weight};
+        *profile_add_shared_seens(profile) =
+            (struct profile_shared_seen){.line = i,
+                                         .samples = i ? 20 : 400,
+                                         .cpu_ns = (i ? 0.02 : 0.4) * all_ns,
+                                         .false_traps = (uint64_t)weight,
+                                         .false_squares = weight};
+    }
+    make(fixture, &made);
+    assert_int_equal(made.list.count, 1); /* once may be luck */
+    const struct gain_finding *finding = &made.list.items[0];
+    const struct gain_symptom *symptom = &finding->symptoms[0];
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_string_equal(symptom->kind, "sharing");
+    assert_string_equal(symptom->what, "false sharing");
+    assert_string_equal(symptom->object.text, "counters");
+    assert_string_equal(symptom->object.class, "false");
+    assert_true(!symptom->counted && symptom->seen == 40);
+    double user = gain_user_share(profile);
+    assert_float_equal((float)finding->direct, 0.2F, 1e-3);
+    assert_true(finding->low == 0 && finding->direct_low == 0);
+    assert_true(finding->direct_high > 0.4 && finding->direct_high < 0.46);
+    assert_true(finding->ceiling > 0.4 && finding->ceiling < 0.46 && user > 0);
+    end(&made);
+}
+
 /* Two threads write two words of one line: 900 transfers between line 11 and the like at another line, 80, of 1000 in all; the
    hundred others are between other lines of code. */
 static struct profile *make_transfers(void)
@@ -1033,6 +1087,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counts_are_attached, setup, teardown),
         cmocka_unit_test_setup_teardown(misses_are_attached, setup, teardown),
         cmocka_unit_test_setup_teardown(transfers_are_attached, setup, teardown),
+        cmocka_unit_test_setup_teardown(sharing_that_was_sampled_bounds_what_is_gained, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1121,7 +1121,7 @@ static void log_shared_line(struct thread *thread, uint32_t line, uint32_t kind,
     write_record(thread, record, WIRE_SHARED_LINE, sizeof buffer);
 }
 
-static void log_shared(struct thread *thread)
+static void log_shared_access(struct thread *thread)
 {
     /* Ids are the image's own: the other one has them the other way round. */
     bool first = thread->writer.process == 9;
@@ -1147,7 +1147,7 @@ static void shared_lines_of_all_processes_add_up(void **state)
     struct thread *both[] = {&a, &b};
     for (size_t i = 0; i < 2; i++) {
         log_contexts(both[i]);
-        log_shared(both[i]);
+        log_shared_access(both[i]);
         image_end(&log, both[i]);
     }
     struct profile *profile = import_and_read(&log, NULL);
@@ -1187,7 +1187,7 @@ static void shared_nonsense_is_counted(void **state)
     _Alignas(8) char unended[sizeof(struct wire_shared_line) + 8];
     memset(unended, 'x', sizeof unended);
     log_contexts(&image);
-    log_shared(&image);
+    log_shared_access(&image);
     log_shared_line(&image, 3, WIRE_OBJECTS, "", 0, 1);
     log_shared_line(&image, 3, WIRE_OBJECT_GLOBAL, "", 0, NAN);
     log_shared_line(&image, UINT32_MAX, WIRE_OBJECT_GLOBAL, "", 0, 1);
@@ -1285,10 +1285,11 @@ static void log_published(struct thread *thread, uint32_t serial, uint64_t line,
 static void log_meeting(struct thread *thread, const struct thread *first, uint32_t serial,
                         uint64_t first_mask, uint64_t second_mask, float weight, uint8_t fate)
 {
-    WRITE(thread, WIRE_MEETING, meeting, .first_thread = first->writer.thread,
-          .first_serial = serial, .line = 0x7000, .first_mask = first_mask,
-          .second_mask = second_mask, .gap_ns = 3000, .node = fate == WIRE_MET ? 4 : 0,
-          .weight = weight, .number = 2, .first_kind = 2, .second_kind = 7, .fate = fate);
+    WRITE(thread, WIRE_MEETING, meeting, .first_process = first->writer.process,
+          .first_thread = first->writer.thread, .first_serial = serial, .line = 0x7000,
+          .first_mask = first_mask, .second_mask = second_mask, .gap_ns = 3000,
+          .node = fate == WIRE_MET ? 4 : 0, .weight = weight, .number = 2, .first_kind = 2,
+          .second_kind = 7, .fate = fate);
 }
 
 /* The touch comes first in the log, what was touched later. Of all that is published on the line two parts are the first thread's, one the other's; and
@@ -1348,6 +1349,62 @@ static void meetings_become_lines(void **state)
                 seen->true_squares == 4);
     assert_int_equal(profile->shared_gaps_count, 1);
     assert_true(profile->shared_gaps[0].low_ns == 2048 && profile->shared_gaps[0].traps == 2);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void log_published_shared(struct thread *thread, uint32_t serial, uint64_t line,
+                                 uint64_t file, uint64_t offset)
+{
+    WRITE(thread, WIRE_PUBLISHED, published, .serial = serial, .node = 3, .line = line,
+          .mask = 0xff, .file = file, .offset = offset, .weight = 2, .kind = 2);
+}
+
+static void log_file(struct thread *thread, uint64_t file, const char *path)
+{
+    _Alignas(8) char bytes[sizeof(struct wire_shared_file) + 64] = {0};
+    struct wire_shared_file *record = (struct wire_shared_file *)bytes;
+    *record = (struct wire_shared_file){.record = {.type = WIRE_SHARED_FILE, .bytes = sizeof bytes},
+                                        .file = file};
+    strcpy(record->path, path);
+    assert_true(wire_write(&thread->writer, &record->record));
+}
+
+/* A line of a file at two addresses, in two processes; another file at one of these. Threads have numbers of all processes. */
+static void processes_share_lines_of_files(void **state)
+{
+    struct log log;
+    sharing_begin(&log);
+    struct thread one = thread_begin(&log, 1, 100), other = thread_begin(&log, 2, 200);
+    log_process(&one, WIRE_NONE, false);
+    log_process(&other, WIRE_NONE, false);
+    log_contexts(&one);
+    log_contexts(&other);
+    log_file(&one, 77, "/dev/shm/queue");
+    log_file(&other, 77, "/dev/shm/queue");
+    log_published_shared(&one, 1, 0x10040, 77, 0x40);
+    log_published_shared(&one, 2, 0x20000, 78, 0x40);
+    log_published_shared(&other, 1, 0x7000, 77, 0x40);
+    log_meeting(&other, &one, 1, 0xff, 0xff00, 6, WIRE_MET);
+    log_meeting(&one, &other, 1, 0xff, 0xff, 4, WIRE_MET);
+    thread_end(&log, &other);
+    thread_end(&log, &one);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 0);
+    assert_int_equal(profile->shared_lines_count, 1);
+    const struct profile_shared_line *line = &profile->shared_lines[0];
+    assert_int_equal(line->object, PROFILE_OBJECT_MAPPED);
+    assert_string_equal(line->name, "/dev/shm/queue");
+    assert_true(line->offset == 0x40 && line->false_transfers == 6 && line->true_transfers == 4);
+    assert_int_equal(profile->shared_moves_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct profile_shared_move *move = &profile->shared_moves[i];
+        assert_true(move->from_thread + move->to_thread == 1 &&
+                    move->transfers == (move->from_thread ? 4 : 6));
+    }
+    for (size_t i = 0; i < profile->shared_watches_count; i++)
+        assert_int_equal(profile->shared_watches[i].cross_process, 1);
+    assert_int_equal(profile->shared_seens[0].samples, 2);
     profile_free(profile);
     log_free(&log);
 }
@@ -2436,6 +2493,7 @@ int main(void)
         cmocka_unit_test(shared_lines_of_all_processes_add_up),
         cmocka_unit_test(shared_nonsense_is_counted),
         cmocka_unit_test(meetings_become_lines),
+        cmocka_unit_test(processes_share_lines_of_files),
         cmocka_unit_test(meetings_of_nonsense_are_counted),
         cmocka_unit_test(any_flip_of_an_exact_log_is_survived),
         cmocka_unit_test(foreseen_reuse_is_certain),

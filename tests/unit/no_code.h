@@ -80,6 +80,12 @@ enum base_status binary_variable(struct binary *binary, uint64_t vaddr, uint64_t
     return BASE_NOT_FOUND;
 }
 
+enum base_status binary_frame_variable(struct binary *binary, uint64_t vaddr, int64_t from_cfa,
+                                       struct binary_object *object)
+{
+    return BASE_NOT_FOUND;
+}
+
 enum base_status binary_allocated(struct binary *binary, uint64_t returns, uint64_t bytes,
                                   struct binary_object *object, bool *hands_on)
 {

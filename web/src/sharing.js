@@ -171,7 +171,7 @@ export function renderSharing(root, app) {
     app.set({ line: Math.min(Math.max(index, 0), lines.length - 1), pair: 0 });
     return true;
   };
-  root.append(h("div", { class: "bar-of-choices" }, h("span", { class: "note" }, `${percent(sharing.false?.share ?? 0)} of what moves is by false sharing. T0 is the main thread.`)));
+  root.append(h("div", { class: "bar-of-choices" }, h("span", { class: "note" }, `${percent(sharing.false?.share ?? 0)} of what moves is by false sharing. ${sharing.watched?.between_processes ? "Threads of all processes are numbered in the order of their first samples." : "T0 is the main thread."}`)));
   if (!lines.length) {
     root.append(h("p", { class: "note" }, "No line moved between threads."));
     return {};

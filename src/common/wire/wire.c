@@ -176,6 +176,7 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_LOCATED] = sizeof(struct wire_located),
     [WIRE_PUBLISHED] = sizeof(struct wire_published),
     [WIRE_MEETING] = sizeof(struct wire_meeting),
+    [WIRE_SHARED_FILE] = sizeof(struct wire_shared_file) + 8,
 };
 
 static bool strings_end(const struct wire_record *record)
@@ -183,6 +184,10 @@ static bool strings_end(const struct wire_record *record)
     const char *end = (const char *)record + record->bytes;
     if (record->type == WIRE_MODULE) {
         const char *path = ((const struct wire_module *)record)->path;
+        return memchr(path, 0, (size_t)(end - path)) != NULL;
+    }
+    if (record->type == WIRE_SHARED_FILE) {
+        const char *path = ((const struct wire_shared_file *)record)->path;
         return memchr(path, 0, (size_t)(end - path)) != NULL;
     }
     if (record->type == WIRE_PROCESS) {

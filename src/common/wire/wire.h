@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 11,
+    WIRE_VERSION = 12,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -37,6 +37,8 @@ enum {
     WIRE_TABLES = 512,       /* unwind tables a recording may ask for */
     WIRE_CALLS = 8,          /* calls asked for at one time */
     WIRE_PATH_BYTES = 496,
+    WIRE_SHARERS = 8,
+    WIRE_BOARD_BYTES = 12288,
     WIRE_NONE = 0xffffffff,
 };
 
@@ -235,12 +237,17 @@ struct wire_region {
     _Atomic uint64_t call_gate; /* offset of the struct in the agent's image; 0: none yet */
     _Atomic uint32_t pool_low;  /* agent: chunks run short; headroom: it has seen it */
     _Atomic uint32_t pool_mark; /* taking a chunk from this one on makes the pool low */
+    /* Threads that began, and those that were sampled ever; processes begin with one that is not among them. */
+    _Atomic uint64_t threads_begun, threads_sampled;
+    /* Images with memory that processes share, some of them: image << 32 | milliseconds of CLOCK_MONOTONIC at its last tick */
+    _Atomic uint64_t sharers[WIRE_SHARERS];
     struct wire_call calls[WIRE_CALLS];
     /* What is looked through lies close together: a short program touches few pages of the region. */
     _Atomic uint32_t owners[WIRE_THREADS]; /* pid of the slot's thread, 0: the slot is FREE */
     struct wire_chunk chunks[WIRE_CHUNKS];
     struct wire_thread_slot threads[WIRE_THREADS];
     struct wire_table_slot tables[WIRE_TABLES]; /* claimed in order: none behind a FREE one */
+    _Alignas(64) unsigned char board[WIRE_BOARD_BYTES]; /* struct board: of all processes */
     _Alignas(4096) unsigned char data[WIRE_CHUNKS][WIRE_CHUNK_BYTES - 32];
 };
 
@@ -291,6 +298,7 @@ enum wire_type {
     WIRE_LOCATED /* live: what a location lies in */,
     WIRE_PUBLISHED /* live: an access that other threads of the process may look for */,
     WIRE_MEETING /* live: a thread has touched what another one had published */,
+    WIRE_SHARED_FILE /* live: memory that processes share */,
     WIRE_TYPES
 };
 
@@ -441,7 +449,11 @@ struct wire_located {
         offset; /* HEAP, MAPPED: in the block; GLOBAL: ELF virtual address; THREAD: in the module's thread-local segment,
                          without a module from the control block; STACK: from its upper end, negative */
     float chance; /* that a block of that size was recorded, (0, 1] */
-    uint32_t reserved;
+    /* STACK: of the frame in which it lies, if that is known: module as in nodes, else 0; ELF virtual address of the
+       instruction that is executed there; bytes from its canonical frame address */
+    uint32_t frame_module;
+    uint64_t frame_code;
+    int64_t frame_offset;
 };
 
 struct wire_what_if { /* exact: a simulated cache */
@@ -625,11 +637,19 @@ struct wire_shared_between {
 
 /* ---- shared lines, live -------------------------------------------------------- */
 
+struct wire_shared_file {
+    struct wire_record record;
+    uint64_t file; /* as in what is published there */
+    char path[];   /* NUL-terminated; "": it has none */
+};
+
 struct wire_published {
     struct wire_record record;
     uint32_t serial; /* of the thread, from 1 */
     uint32_t node;
     uint64_t line, mask; /* its address; bytes of it, bit 0 the first */
+    uint64_t file,
+        offset; /* of memory that processes share: a number for it, the line's offset there; else 0, 0 */
     float weight;        /* samples that it stands for */
     uint32_t generation; /* of the memory there */
     uint16_t number;     /* of the thread in its process, in the order of creation */
@@ -640,7 +660,8 @@ struct wire_published {
 
 struct wire_meeting {
     struct wire_record record;
-    uint32_t first_thread, first_serial; /* of the same process: whose access it was */
+    uint32_t first_process, first_thread, first_serial; /* whose access it was */
+    uint32_t reserved_first;
     uint64_t line, first_mask, second_mask;
     uint64_t gap_ns; /* from the first to the second touch */
     uint32_t node;   /* of the second; 0: its fate is not a meeting */

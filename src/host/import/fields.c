@@ -9,6 +9,7 @@
 #include "binary/fields.h"
 #include "cfg/cfg.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,22 +160,40 @@ static uint64_t code_of(const struct fields *fields, uint32_t line, uint32_t mod
     return fields->code[line] && node->module == module ? import_look_up(node) : 0;
 }
 
+enum base_status import_datum_variable(struct binary *binary, const struct import_datum *datum,
+                                       uint64_t at, uint64_t code, struct binary_object *object)
+{
+    switch (datum->object) {
+    case PROFILE_OBJECT_THREAD: return binary_thread_variable(binary, at, code, object);
+    case PROFILE_OBJECT_STACK:
+        return binary_frame_variable(binary, datum->code, (int64_t)at, object);
+    default: return binary_variable(binary, at, code, object);
+    }
+}
+
+void import_variable_name(const struct binary_object *object, char *name, size_t bytes)
+{
+    if (object->function)
+        snprintf(name, bytes, "%s in %s", object->name, object->function);
+    else
+        snprintf(name, bytes, "%s", object->name);
+}
+
 /* All variables that have bytes on the line. */
 static bool add_variables(struct fields *fields, uint32_t number, const struct import_datum *datum)
 {
     struct binary *binary = import_types_file(fields->types, datum->module);
-    uint64_t code = code_of(fields, number, datum->module), end = datum->vaddr + LINE_BYTES;
-    for (uint64_t at = datum->vaddr; binary && at < end;) {
+    uint64_t code = code_of(fields, number, datum->module);
+    for (uint64_t byte = 0, next; binary && byte < LINE_BYTES; byte = next) {
         struct binary_object object;
-        uint64_t next = at + 1;
-        if (binary_variable(binary, at, code, &object) == BASE_OK) {
-            if (!add_fields(fields, number, binary, &object,
-                            (int64_t)(datum->vaddr - object.start)))
-                return false;
-            if (object.start + object.bytes > next)
-                next = object.start + object.bytes;
-        }
-        at = next;
+        next = byte + 1;
+        if (import_datum_variable(binary, datum, datum->vaddr + byte, code, &object) != BASE_OK)
+            continue;
+        int64_t before = (int64_t)(datum->vaddr - object.start);
+        if (!add_fields(fields, number, binary, &object, before))
+            return false;
+        if ((int64_t)object.bytes - before > (int64_t)next)
+            next = (uint64_t)((int64_t)object.bytes - before);
     }
     return true;
 }
@@ -209,8 +228,9 @@ static bool add_line(struct fields *fields, uint32_t number)
     const struct import_datum *datum = &fields->gather->shared_data[number];
     if (object == PROFILE_OBJECT_HEAP)
         return add_block(fields, number);
-    return object != PROFILE_OBJECT_GLOBAL || !datum->module ||
-           add_variables(fields, number, datum);
+    bool variable = object == PROFILE_OBJECT_GLOBAL || object == PROFILE_OBJECT_THREAD ||
+                    object == PROFILE_OBJECT_STACK;
+    return !variable || !datum->module || add_variables(fields, number, datum);
 }
 
 bool import_shared_fields(struct import_gather *gather, const struct binary_options *symbols)

@@ -67,6 +67,8 @@ static bool visit_event(void *context, const struct import_frame *frame,
                    : import_located_visit(gather, frame, (const struct wire_located *)record);
     case WIRE_MEETING:
         return import_sharing_meeting(gather, frame, (const struct wire_meeting *)record);
+    case WIRE_SHARED_FILE:
+        return import_sharing_file(gather, (const struct wire_shared_file *)record);
     }
     return import_exact_visit(gather, frame, record);
 }
@@ -78,7 +80,7 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         return import_no_memory(gather);
     static const unsigned live = 1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP |
                                  1U << WIRE_REUSE | 1U << WIRE_TICK | 1U << WIRE_PUBLISHED |
-                                 1U << WIRE_MEETING | 1U << WIRE_LOCATED;
+                                 1U << WIRE_MEETING | 1U << WIRE_LOCATED | 1U << WIRE_SHARED_FILE;
     static const unsigned exact =
         1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS | 1U << WIRE_REUSE_PAIR |
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |

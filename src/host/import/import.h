@@ -38,8 +38,9 @@ struct import_run {
     const char *const *degraded; /* sentences, NULL-terminated */
     uint64_t corrupt_records;
     uint64_t lost_threads, lost_processes;
-    bool log_truncated; /* disk full while recording */
-    bool outlived;      /* processes may have gone on since: a region may hold more than the log */
+    uint64_t short_threads; /* as in struct launch_result */
+    bool log_truncated;     /* disk full while recording */
+    bool outlived; /* processes may have gone on since: a region may hold more than the log */
     double accesses_per_ns; /* live reuse: given by the user; 0: estimated */
     const char *event;      /* built: counted in place of cycles; NULL: none */
     uint64_t lost_events;   /* threads in which it could not be counted */

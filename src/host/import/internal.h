@@ -189,8 +189,19 @@ struct import_distances {
 /* Where a variable's line is in the file. */
 struct import_datum {
     uint32_t module; /* id in profile->modules; 0: in none */
-    uint64_t vaddr;  /* of the line's first byte */
+    uint64_t
+        vaddr; /* of the line's first byte; thread-local: offset in the segment; stack: from the canonical frame address */
+    uint32_t object; /* enum profile_object: THREAD, STACK; else it is global */
+    uint64_t code;   /* stack: where the frame's function is */
 };
+
+struct binary;
+struct binary_object;
+/* The variable at `at`, which is as vaddr is. code: ELF address of an access in the file, 0: none is known. */
+enum base_status import_datum_variable(struct binary *binary, const struct import_datum *datum,
+                                       uint64_t at, uint64_t code, struct binary_object *object);
+/* "hits"; "local in main" of a frame's. object->name is known. Cut to `bytes` bytes. */
+void import_variable_name(const struct binary_object *object, char *name, size_t bytes);
 
 struct import_gather {
     struct profile *profile; /* modules, processes, threads, pairs, sampled; pairs and sampled name
@@ -379,6 +390,7 @@ struct import_sharing;
 bool import_sharing_published(struct import_gather *gather, const struct import_frame *frame,
                               const struct wire_published *record);
 /* Is the access published just before, in that frame, to be located by the next record? No longer after any other one. */
+bool import_sharing_file(struct import_gather *gather, const struct wire_shared_file *record);
 bool import_sharing_awaits(const struct import_gather *gather, const struct import_frame *frame);
 void import_sharing_moves_on(struct import_gather *gather);
 bool import_sharing_located(struct import_gather *gather, const struct wire_located *record);

@@ -23,7 +23,9 @@ struct item {
     uint32_t process, thread;     /* heap, mapped: node is of that thread; else 0 */
     uint32_t node;                /* as in the log, then of gather->nodes, then a context */
     uint32_t other;
-    uint64_t size, at; /* at: address of a variable, else 0 */
+    uint64_t size,
+        at; /* at: address of a variable, else 0; of a frame's from its canonical frame address */
+    uint64_t code; /* of a frame's: an instruction of its function; else 0 */
     uint64_t low, high;
     uint64_t seen;
     double weight;
@@ -124,7 +126,7 @@ static bool equal_item(const void *items, uint32_t item, const void *key)
     return a->kind == b->kind && a->first == b->first && a->second == b->second &&
            a->object == b->object && a->module == b->module && a->process == b->process &&
            a->thread == b->thread && a->node == b->node && a->other == b->other &&
-           a->size == b->size && a->at == b->at;
+           a->size == b->size && a->at == b->at && a->code == b->code;
 }
 
 static uint64_t hash_item(const struct item *item)
@@ -133,7 +135,7 @@ static uint64_t hash_item(const struct item *item)
                                 (uint64_t)item->object << 32 | item->module);
     hash = import_hash(hash, (uint64_t)item->process << 32 | item->thread,
                        (uint64_t)item->node << 32 | item->other);
-    return import_hash(hash, item->size, item->at);
+    return import_hash(import_hash(hash, item->size, item->at), item->code, 0);
 }
 
 static bool add(struct import_gather *gather, const struct item *made)
@@ -201,6 +203,11 @@ bool import_located_visit(struct import_gather *gather, const struct import_fram
         made.thread = record->thread;
         made.node = record->node;
         made.low = made.high = (uint64_t)record->offset;
+    }
+    if (record->kind == WIRE_OBJECT_STACK && record->frame_module) {
+        made.module = import_module_of(gather, frame->process, record->frame_module);
+        made.at = (uint64_t)record->frame_offset;
+        made.code = record->frame_code;
     }
     if (record->kind == WIRE_OBJECT_STACK || record->kind == WIRE_OBJECT_THREAD)
         made.other = !record->own;
@@ -283,16 +290,17 @@ static bool name_field(struct import_gather *gather, struct binary *binary,
 static bool name_item(struct import_gather *gather, struct binary *binary, struct item *item)
 {
     struct binary_object found;
+    char name[2 * FIELD_BYTES];
     bool good = true;
     uint64_t code = code_of(gather, item);
-    enum base_status status = item->object == WIRE_OBJECT_THREAD
-                                  ? binary_thread_variable(binary, item->at, code, &found)
-                                  : binary_variable(binary, item->at, code, &found);
+    struct import_datum datum = {.object = item->object, .code = item->code};
+    enum base_status status = import_datum_variable(binary, &datum, item->at, code, &found);
     if (status == BASE_NO_MEMORY)
         return import_no_memory(gather);
     if (status != BASE_OK)
         return true;
-    item->name = import_keep(gather->profile, found.name, &good);
+    import_variable_name(&found, name, sizeof name);
+    item->name = import_keep(gather->profile, name, &good);
     item->type = import_keep(gather->profile, found.type, &good);
     item->name_bytes = found.bytes;
     item->low = item->high = item->at - found.start;
@@ -347,10 +355,11 @@ static bool add_row(struct profile *profile, const struct item *item)
     struct profile_located *row = memory ? profile_add_located(profile) : NULL;
     if (!row)
         return false;
+    bool nameless = item->object == WIRE_OBJECT_STACK && !item->name;
     *memory = (struct profile_memory){.object = object_of(item),
                                       .name = item->name,
                                       .type = item->type,
-                                      .module = item->module,
+                                      .module = nameless ? 0 : item->module,
                                       .context = item->node,
                                       .other = item->other,
                                       .size = item->name ? item->name_bytes : item->size};

@@ -349,6 +349,7 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
     profile->run.system_s = run->system_s;
     profile->run.start_ns = run->start_ns & INT64_MAX;
     profile->run.lost_threads = plausible(run->lost_threads);
+    profile->run.short_threads = plausible(run->short_threads);
     profile->run.lost_processes = plausible(run->lost_processes);
     if (run->command)
         profile->arguments_count = 0; /* the images' own may be cut */

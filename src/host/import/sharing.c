@@ -4,6 +4,9 @@
  * names the access by thread and number, and threads' records come in any order: both are kept until the last one is read.
  * 96 bytes for each sample: at 100 a second 35 MB for an hour of one thread.
  *
+ * Lines of memory that processes share are one, whichever process uses them. Threads then have numbers of the whole recording, in the order
+ * of their first samples, else those of their process.
+ *
  * A line is a row if somebody met there; what was published there then says which threads use it how, and how much CPU
  * time its accesses take. Transfers are weights here, which have no unit: what is said of them are shares.
  *
@@ -17,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MATRIX = 64, LOCKED = 4, READS = 1, WRITES = 2, NO_LINE = UINT32_MAX };
+enum { MATRIX = 64, LOCKED = 4, READS = 1, WRITES = 2, NO_LINE = UINT32_MAX, NAME_BYTES = 512 };
 static const float most_weight = 1e9F;
 static const uint64_t most_ns = UINT64_C(1) << 50;
 
@@ -25,14 +28,17 @@ struct published {
     uint32_t process, thread, serial;
     uint32_t node; /* of the log until the end; 0: lost */
     uint64_t line, mask;
+    uint64_t file, offset; /* as in struct wire_published */
     float weight;
     uint16_t number;
     uint8_t kind;
     struct import_object object;
+    struct import_datum
+        frame; /* on the thread's own stack, if it is known: of the line; module as in the log */
 };
 
 struct meeting {
-    uint32_t process, first_thread, first_serial, node;
+    uint32_t process, thread, first_process, first_thread, first_serial, node;
     uint64_t line, first_mask, second_mask, gap_ns;
     float weight;
     uint16_t number;
@@ -45,6 +51,12 @@ struct use {
     double weight; /* of its publications there */
 };
 
+/* Of memory that processes share. */
+struct shared_file {
+    uint64_t file;
+    const char *path; /* the profile's; NULL: it has none */
+};
+
 struct import_sharing {
     struct published *published;
     size_t published_count, published_capacity;
@@ -53,6 +65,8 @@ struct import_sharing {
     size_t meetings_count, meetings_capacity;
     uint32_t latest; /* published of the record just before; NO_LINE: it was another */
     const struct import_frame *latest_frame;
+    struct shared_file *files;
+    size_t files_count, files_capacity;
     uint32_t *of_line; /* beside profile->shared_lines: a publication there */
     size_t of_line_capacity;
     struct use *uses; /* by line and thread */
@@ -76,6 +90,7 @@ void import_sharing_free(struct import_sharing *sharing)
     util_index_free(&sharing->lines_by_key);
     free(sharing->published);
     free(sharing->meetings);
+    free(sharing->files);
     free(sharing->of_line);
     free(sharing->uses);
     free(sharing);
@@ -144,6 +159,8 @@ bool import_sharing_published(struct import_gather *gather, const struct import_
                              .node = node == IMPORT_UNKNOWN_NODE ? 0 : node,
                              .line = record->line & ~UINT64_C(63),
                              .mask = record->mask,
+                             .file = record->file,
+                             .offset = record->file ? record->offset & ~UINT64_C(63) : 0,
                              .weight = record->weight,
                              .number = record->number,
                              .kind = record->kind};
@@ -192,6 +209,12 @@ bool import_sharing_located(struct import_gather *gather, const struct wire_loca
                                         .node = made ? record->node : 0,
                                         .offset = record->offset - __builtin_ctzll(at->mask),
                                         .size = record->size};
+    if (record->kind == WIRE_OBJECT_STACK && record->frame_module)
+        at->frame = (struct import_datum){.module = record->frame_module,
+                                          .vaddr = (uint64_t)record->frame_offset -
+                                                   (uint64_t)__builtin_ctzll(at->mask),
+                                          .object = PROFILE_OBJECT_STACK,
+                                          .code = record->frame_code};
     return true;
 }
 
@@ -214,6 +237,7 @@ bool import_sharing_meeting(struct import_gather *gather, const struct import_fr
         [WIRE_MET_LATE] = &row->late,     [WIRE_MET_WAIT] = &row->waited,
         [WIRE_MET_REUSED] = &row->reused, [WIRE_MET_UNKNOWN] = &row->unknown};
     ++*fates[record->fate];
+    row->cross_process += record->fate == WIRE_MET && record->first_process != frame->process;
     if (record->fate != WIRE_MET)
         return true;
     gather->corrupt += node == IMPORT_UNKNOWN_NODE;
@@ -221,6 +245,8 @@ bool import_sharing_meeting(struct import_gather *gather, const struct import_fr
         return import_no_memory(gather);
     sharing->meetings[sharing->meetings_count++] =
         (struct meeting){.process = frame->process,
+                         .thread = frame->thread,
+                         .first_process = record->first_process,
                          .first_thread = record->first_thread,
                          .first_serial = record->first_serial,
                          .node = node == IMPORT_UNKNOWN_NODE ? 0 : node,
@@ -233,6 +259,21 @@ bool import_sharing_meeting(struct import_gather *gather, const struct import_fr
                          .first_kind = record->first_kind,
                          .second_kind = record->second_kind};
     return true;
+}
+
+bool import_sharing_file(struct import_gather *gather, const struct wire_shared_file *record)
+{
+    struct import_sharing *sharing = sharing_of(gather);
+    bool good = true;
+    if (!sharing)
+        return false;
+    for (size_t i = 0; i < sharing->files_count; i++)
+        if (sharing->files[i].file == record->file)
+            return true;
+    const char *path = record->path[0] ? import_keep(gather->profile, record->path, &good) : NULL;
+    return (good && UTIL_PUSH(sharing->files, sharing->files_count, sharing->files_capacity,
+                              (struct shared_file){record->file, path})) ||
+           import_no_memory(gather);
 }
 
 /* ---- lines --------------------------------------------------------------------------------------- */
@@ -248,11 +289,15 @@ static bool equal_line(const void *items, uint32_t item, const void *key)
 {
     const struct import_sharing *sharing = items;
     const struct published *a = &sharing->published[sharing->of_line[item]], *b = key;
+    if (a->file || b->file)
+        return a->file == b->file && a->offset == b->offset;
     return a->process == b->process && a->line == b->line && same_object(&a->object, &b->object);
 }
 
 static uint64_t hash_line(const struct published *key)
 {
+    if (key->file)
+        return import_hash(key->file, key->offset, 0);
     return import_hash(key->line, key->process,
                        (uint64_t)key->object.node << 32 ^ (uint64_t)key->object.offset);
 }
@@ -291,14 +336,24 @@ static bool describe_data(struct import_gather *gather, const struct published *
     const struct import_mapping *mapping = import_mapping_at(gather, at->process, at->line);
     uint32_t module = import_module_of(gather, at->process, object->module);
     if (object->kind == PROFILE_OBJECT_GLOBAL && module)
-        *datum = (struct import_datum){module, (uint64_t)object->offset};
+        *datum = (struct import_datum){.module = module, .vaddr = (uint64_t)object->offset};
     else if (mapping)
-        *datum = (struct import_datum){mapping->id, at->line - mapping->bias};
+        *datum = (struct import_datum){.module = mapping->id, .vaddr = at->line - mapping->bias};
     else
         return true;
     row->object = PROFILE_OBJECT_GLOBAL;
     row->offset = datum->vaddr;
     return true;
+}
+
+static void describe_file(const struct import_sharing *sharing, const struct published *at,
+                          struct profile_shared_line *row)
+{
+    row->object = PROFILE_OBJECT_MAPPED;
+    row->offset = at->offset;
+    for (size_t i = 0; i < sharing->files_count; i++)
+        if (sharing->files[i].file == at->file)
+            row->name = sharing->files[i].path;
 }
 
 /* What lies on the line. False: no memory. */
@@ -307,6 +362,10 @@ static bool describe(struct import_gather *gather, const struct published *at,
 {
     const struct import_object *object = &at->object;
     bool own = object->kind == PROFILE_OBJECT_STACK || object->kind == PROFILE_OBJECT_THREAD;
+    if (at->file) {
+        describe_file(gather->sharing, at, row);
+        return true;
+    }
     if (object->kind == PROFILE_OBJECT_UNKNOWN || object->kind == PROFILE_OBJECT_GLOBAL)
         return describe_data(gather, at, row, datum);
     row->object = object->kind;
@@ -314,6 +373,9 @@ static bool describe(struct import_gather *gather, const struct published *at,
     row->size = object->size;
     row->offset = (uint64_t)object->offset;
     row->context = node_of_allocation(gather, object);
+    uint32_t module = own ? import_module_of(gather, at->process, object->module) : 0;
+    if (object->kind == PROFILE_OBJECT_THREAD && module)
+        *datum = (struct import_datum){module, row->offset, PROFILE_OBJECT_THREAD, 0};
     return true;
 }
 
@@ -499,7 +561,7 @@ static double part_of_use(const struct import_sharing *sharing, uint32_t line, u
 static bool find_first(const struct import_sharing *sharing, const struct meeting *meeting,
                        uint32_t *first)
 {
-    struct published key = {.process = meeting->process,
+    struct published key = {.process = meeting->first_process,
                             .thread = meeting->first_thread,
                             .serial = meeting->first_serial};
     return util_index_find(&sharing->published_by_key, hash_published(&key), equal_published,
@@ -548,9 +610,76 @@ static bool add_published(struct import_gather *gather, const struct published *
     if (line == NO_LINE)
         return true;
     struct profile_shared_seen *seen = &gather->profile->shared_seens[line];
+    struct import_datum *datum = &gather->shared_data[line];
+    if (published->frame.module && !datum->module) {
+        *datum = published->frame;
+        datum->module = import_module_of(gather, published->process, published->frame.module);
+    }
     seen->samples++;
     seen->cpu_ns += (double)published->weight * (double)gather->log->config.interval_ns;
     return add_user(gather, line, published->number, published->kind, published->mask, 1);
+}
+
+/* ---- threads of several processes ------------------------------------------------------------------ */
+
+static int compare_numbers(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Ids of threads are given in the order of their first samples, to those of all processes. */
+static uint16_t number_among(const uint32_t *ids, size_t count, uint32_t id)
+{
+    size_t at = BASE_FIRST(i, count, ids[i] >= id);
+    return at < UINT16_MAX ? (uint16_t)at : UINT16_MAX;
+}
+
+/* Numbers of one process mean nothing where several share a line. False: no memory. */
+static bool number_threads(struct import_gather *gather)
+{
+    struct import_sharing *sharing = gather->sharing;
+    const struct profile *profile = gather->profile;
+    size_t count = profile->threads_count, between = 0;
+    for (size_t i = 0; i < profile->shared_watches_count; i++)
+        between += profile->shared_watches[i].cross_process;
+    if (!between)
+        return true;
+    uint32_t *ids = calloc(count + 1, sizeof *ids);
+    if (!ids)
+        return import_no_memory(gather);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = profile->threads[i].id;
+    qsort(ids, count, sizeof *ids, compare_numbers);
+    for (size_t i = 0; i < count; i++)
+        gather->threads[i].number = number_among(ids, count, profile->threads[i].id);
+    for (size_t i = 0; i < sharing->published_count; i++)
+        sharing->published[i].number = number_among(ids, count, sharing->published[i].thread);
+    for (size_t i = 0; i < sharing->meetings_count; i++)
+        sharing->meetings[i].number = number_among(ids, count, sharing->meetings[i].thread);
+    free(ids);
+    return true;
+}
+
+/* Beside other questions this one is asked by the clock alone, and where there are several threads. */
+static bool was_asked(const struct import_gather *gather, uint32_t process)
+{
+    const struct wire_config *config = &gather->log->config;
+    size_t threads = 0;
+    if (!config->kinds)
+        return true;
+    for (size_t i = 0; i < gather->profile->threads_count; i++)
+        threads += gather->profile->threads[i].process == process;
+    return threads > 1 && config->source == WIRE_SOURCE_CLOCK;
+}
+
+static bool has_watch_row(const struct import_gather *gather, uint32_t process)
+{
+    const struct profile *profile = gather->profile;
+    for (size_t i = 0; i < profile->shared_watches_count; i++)
+        if (profile->shared_watches[i].process == process)
+            return true;
+    return false;
 }
 
 /* Every process that was asked has a row, also without a meeting: nothing is shared there. */
@@ -559,11 +688,13 @@ bool import_sharing_gathered(struct import_gather *gather)
     struct import_sharing *sharing = gather->sharing;
     if (!sharing && !gather->log->config.sharing_ms)
         return true;
-    for (size_t i = 0; i < gather->profile->processes_count; i++)
-        if (!watch_row(gather, gather->profile->processes[i].id) ||
-            !run_row(gather, gather->profile->processes[i].id))
+    for (size_t i = 0; i < gather->profile->processes_count; i++) {
+        uint32_t process = gather->profile->processes[i].id;
+        if ((has_watch_row(gather, process) || was_asked(gather, process)) &&
+            (!watch_row(gather, process) || !run_row(gather, process)))
             return false;
-    if (sharing && !enter_lines(gather))
+    }
+    if (sharing && (!number_threads(gather) || !enter_lines(gather)))
         return false;
     for (size_t i = 0; sharing && i < sharing->meetings_count; i++)
         if (!add_meeting(gather, &sharing->meetings[i]))
@@ -588,22 +719,26 @@ static bool name_line(struct import_gather *gather, struct binary *binary, uint3
 {
     struct profile *profile = gather->profile;
     struct profile_shared_line *row = &profile->shared_lines[line];
-    uint64_t vaddr = gather->shared_data[line].vaddr;
+    const struct import_datum *datum = &gather->shared_data[line];
     struct util_text parts = {0};
+    char name[NAME_BYTES];
     bool good = true;
-    for (uint64_t at = vaddr, next; binary && good && at < vaddr + 64; at = next) {
+    for (uint64_t byte = 0, next; binary && good && byte < 64; byte = next) {
         struct binary_object object;
-        next = at + 1;
-        if (binary_variable(binary, at, code, &object) != BASE_OK || !object.name)
+        next = byte + 1;
+        if (import_datum_variable(binary, datum, datum->vaddr + byte, code, &object) != BASE_OK ||
+            !object.name)
             continue;
-        if (object.start + object.bytes > next)
-            next = object.start + object.bytes;
+        int64_t start = (int64_t)(object.start - datum->vaddr);
+        if (start + (int64_t)object.bytes > (int64_t)next)
+            next = (uint64_t)(start + (int64_t)object.bytes);
+        import_variable_name(&object, name, sizeof name);
         if (!row->name) {
-            row->name = import_keep(profile, object.name, &good);
+            row->name = import_keep(profile, name, &good);
             row->size = object.bytes & (most_ns - 1);
-            row->offset = vaddr - object.start;
+            row->offset = (uint64_t)-start;
         }
-        good = good && add_part(&parts, (int64_t)(object.start - vaddr), object.name);
+        good = good && add_part(&parts, start, name);
     }
     if (good && row->name && parts.count)
         good = (row->parts = profile_keep(profile, parts.bytes)) != NULL;
@@ -633,13 +768,14 @@ bool import_sharing_names(struct import_gather *gather, const struct binary_opti
     bool good = types || import_no_memory(gather);
     for (uint32_t i = 0; good && i < profile->shared_lines_count; i++) {
         uint32_t module = gather->shared_data[i].module;
-        if (profile->shared_lines[i].object != PROFILE_OBJECT_GLOBAL)
+        bool global = profile->shared_lines[i].object == PROFILE_OBJECT_GLOBAL;
+        if (!global && !module)
             continue;
         const struct import_node *node =
             &gather->nodes[sharing->published[sharing->of_line[i]].node];
         uint64_t code = node->module == module ? import_look_up(node) : 0;
         good = name_line(gather, import_types_file(types, module), i, code) &&
-               (profile->shared_lines[i].name || name_file(gather, i));
+               (!global || profile->shared_lines[i].name || name_file(gather, i));
     }
     import_types_end(types);
     return good;

@@ -120,6 +120,7 @@ struct launch_result {
     bool log_truncated;   /* the log could not be written to its end */
     uint64_t corrupt_records;
     uint64_t lost_threads;
+    uint64_t short_threads;  /* live: that used too little CPU time for a sample */
     uint64_t lost_events;    /* built: how often the event could not be had in a thread */
     bool refused;            /* built: some process had no memory to record in */
     uint64_t lost_processes; /* exact: images that were killed before they wrote their counts */

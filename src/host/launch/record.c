@@ -191,6 +191,9 @@ static void finish(struct recording *recording, struct launch_result *result)
     result->jits = recording->log.jits;
     result->corrupt_records = recording->corrupt;
     result->lost_threads = atomic_load(&region->lost_threads);
+    uint64_t sampled = atomic_load(&region->threads_sampled);
+    uint64_t threads = atomic_load(&region->threads_begun);
+    result->short_threads = threads > sampled ? threads - sampled : 0;
     int64_t executing = atomic_load(&region->executing);
     result->lost_processes = atomic_load(&region->lost_processes);
     if (result->images && executing > 0) /* without any it is the program itself */

@@ -593,6 +593,8 @@ struct profile_run {
     uint64_t processes, threads;
     uint64_t attempted, stored; /* attempted = stored + Σ drops.count */
     uint64_t corrupt_records, lost_threads, lost_processes;
+    uint64_t
+        short_threads; /* live: that used too little CPU time for a sample; without those that processes begin with */
     uint64_t unseen_accesses; /* exact: to memory that is not followed; in no other figure */
     uint64_t handler_ns;      /* CPU time spent observing */
 };
@@ -700,6 +702,8 @@ struct profile_transfer {
     uint32_t first, second;  /* context ids, as in shared_pairs */
     const char *object;      /* what lies there, for people */
     const char *cause;       /* id of the advice: "sharing.apart" */
+    uint32_t kind;           /* of the object: enum profile_object */
+    uint64_t size;           /* of it; 0: not known */
     double transfers, whole; /* between the two; of all the program */
     double instructions;     /* of all threads, from when there was a second one */
 };
@@ -743,6 +747,8 @@ struct profile_shared_watch {
     uint64_t reads;          /* touches where both read */
     uint64_t late, waited, reused; /* too late; after a wait; of memory that was freed meanwhile */
     uint64_t unknown;              /* of which the bytes are not known */
+    uint64_t
+        cross_process; /* of met: between threads of several processes, in memory that these share */
 };
 
 /* What was seen of a line. */

@@ -652,6 +652,8 @@ static const struct schema_column transfers_columns[] = {
     {MEMBER(transfer, second), ID(contexts), KEY},
     {MEMBER(transfer, object), NAME, KEY},
     {MEMBER(transfer, cause), NAME, KEY},
+    {MEMBER(transfer, kind), BELOW(PROFILE_OBJECTS), KEY},
+    {MEMBER(transfer, size), COUNT, KEY},
     {MEMBER(transfer, transfers), WEIGHT, SUM},
     {MEMBER(transfer, whole), WEIGHT, SUM},
     {MEMBER(transfer, instructions), WEIGHT, SUM},
@@ -689,7 +691,7 @@ static const struct schema_column shared_watches_columns[] = {
     {MEMBER(shared_watch, armed), COUNT},          {MEMBER(shared_watch, met), COUNT},
     {MEMBER(shared_watch, reads), COUNT},          {MEMBER(shared_watch, late), COUNT},
     {MEMBER(shared_watch, waited), COUNT},         {MEMBER(shared_watch, reused), COUNT},
-    {MEMBER(shared_watch, unknown), COUNT},
+    {MEMBER(shared_watch, unknown), COUNT},        {MEMBER(shared_watch, cross_process), COUNT},
 };
 TABLE(shared_watches, shared_watch, "shared_watch", 12, .merging = SCHEMA_APART,
       .order = SCHEMA_ASCENDING);
@@ -846,6 +848,7 @@ static const struct schema_column run_columns[] = {
     {MEMBER(run, lost_threads), COUNT, SUM},
     {MEMBER(run, lost_processes), COUNT, SUM},
     {MEMBER(run, unseen_accesses), COUNT, SUM},
+    {MEMBER(run, short_threads), COUNT, SUM},
     {MEMBER(run, handler_ns), NUMBER64, SUM},
 };
 

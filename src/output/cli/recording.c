@@ -266,6 +266,7 @@ static struct import_run describe_run(const struct recording *recording, const c
         .degraded = recording->degraded,
         .corrupt_records = result->corrupt_records,
         .lost_threads = result->lost_threads,
+        .short_threads = result->short_threads,
         .lost_processes = result->lost_processes,
         .log_truncated = result->log_truncated,
         .outlived = result->outlived || result->detached,

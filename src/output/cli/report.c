@@ -132,7 +132,8 @@ static int report_run(const struct settings *settings, int count, char **operand
  */
 
 /* Bits of wire_kind_bits. */
-static const char *const shown_kind_names[] = {"dead", "silent", "load", "reuse", NULL};
+/* By bits: those of enum profile_kind, and REPORT_SHARING. */
+static const char *const shown_kind_names[] = {"dead", "silent", "load", "reuse", "sharing", NULL};
 
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
@@ -142,7 +143,7 @@ static const struct option_spec report_options[] = {
     OPTION_HOT,
     OPTIONS_SPANS,
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = shown_kind_names, .argument = "LIST",
-     .help = "Show only these kinds: any of dead,silent,load,reuse. Default: all that were "
+     .help = "Show only these kinds: any of dead,silent,load,reuse,sharing. Default: all that were "
              "recorded; of a recording by 'headroom run' what to fix first instead."},
     OPTION_COLOR,
     OPTION_DEBUGINFOD,

@@ -11,7 +11,8 @@ static int run_run(const struct settings *settings, int count, char **operands)
     struct sequel sequel = {.settings = (const void *)settings->own};
     if (sequel.settings->max_s && !sequel.settings->runs && !sequel.settings->deep)
         return say_usage("run", "--max-time needs --repeat or --deep");
-    return live_run(settings, "run", WIRE_DEAD | WIRE_SILENT | WIRE_LOAD | WIRE_REUSES, operands,
+    return live_run(settings, "run",
+                    WIRE_DEAD | WIRE_SILENT | WIRE_LOAD | WIRE_REUSES | LIVE_SHARING, operands,
                     &run_sequel, &sequel);
 }
 
@@ -61,6 +62,8 @@ const struct verb run_verb = {
         "Runs COMMAND and reports where its CPU time goes and which memory accesses cost most of "
         "it for nothing: dead stores, silent stores and redundant loads, as 'headroom waste' finds "
         "them, and data that caches have lost when they are used again, as 'headroom reuse' does. "
+        "Of programs with several threads it also finds cache lines that these take from each "
+        "other, as 'headroom sharing' does. "
         "What is found at one line is one finding, whatever it shows. Findings are ranked by what "
         "mending them would gain: about so much of the CPU time, from what evidence says can go to "
         "what the samples leave possible, and at most the time of the loop or function around "

@@ -365,7 +365,8 @@ static bool find_context(struct gain_transfers *transfers, uint32_t theirs, uint
 
 static bool same_transfer(const struct profile_transfer *a, const struct profile_transfer *b)
 {
-    return a->first == b->first && a->second == b->second && strcmp(a->object, b->object) == 0 &&
+    return a->first == b->first && a->second == b->second && a->kind == b->kind &&
+           a->size == b->size && strcmp(a->object, b->object) == 0 &&
            strcmp(a->cause, b->cause) == 0;
 }
 
@@ -374,6 +375,8 @@ bool gain_add_transfer(struct gain_transfers *to, const struct gain_transfer *tr
     struct profile *profile = to->attaching->profile;
     struct profile_transfer row = {.object = transfer->object,
                                    .cause = transfer->cause,
+                                   .kind = transfer->kind,
+                                   .size = transfer->size,
                                    .transfers = transfer->transfers,
                                    .whole = transfer->whole,
                                    .instructions = transfer->instructions};

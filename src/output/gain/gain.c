@@ -63,6 +63,20 @@ static uint32_t line_at(const struct gain_list *list, uint32_t context)
 
 /* ---- symptoms --------------------------------------------------------------------------------- */
 
+const char *gain_keep(struct gain_sink *sink, const char *text, bool *good)
+{
+    struct gain_list *list = sink->list;
+    char *copy = text ? strdup(text) : NULL;
+    if (!text)
+        return NULL;
+    if (!copy || !UTIL_PUSH(list->texts, list->texts_count, list->texts_capacity, copy)) {
+        free(copy);
+        *good = false;
+        return NULL;
+    }
+    return copy;
+}
+
 bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom)
 {
     struct gain_list *list = sink->list;
@@ -283,6 +297,12 @@ static bool spreads_to_others(const struct gain_finding *finding)
     return false;
 }
 
+/* By accesses to memory, and no other time than theirs can be gained. */
+static bool is_moved(const struct gain_symptom *symptom)
+{
+    return symptom->moves && symptom->stall.high < 1;
+}
+
 /* The most that there is around any of the accesses that the finding is about. */
 static double ceiling_of(const struct work *work, const struct gain_finding *finding)
 {
@@ -290,10 +310,12 @@ static double ceiling_of(const struct work *work, const struct gain_finding *fin
     bool spreads = spreads_to_others(finding);
     double most = 0;
     for (size_t i = 0; i < finding->count; i++) {
-        if (finding->symptoms[i].whole && !finding->symptoms[i].weak)
-            most = fmax(most, finding->symptoms[i].stall.high * work->ns);
-        const uint32_t ends[] = {finding->symptoms[i].first, finding->symptoms[i].second};
-        for (unsigned end = 0; end < BASE_COUNT(ends) && !finding->symptoms[i].weak; end++)
+        const struct gain_symptom *symptom = &finding->symptoms[i];
+        if ((symptom->whole || is_moved(symptom)) && !symptom->weak)
+            most = fmax(most, symptom->stall.high * work->ns);
+        const uint32_t ends[] = {symptom->first, symptom->second};
+        for (unsigned end = 0; end < BASE_COUNT(ends) && !symptom->weak && !is_moved(symptom);
+             end++)
             if (work->list->lines.of_place[places->place_of[ends[end]]] == finding->line)
                 most = fmax(most, time_around(work, own_frame(places, ends[end]), spreads));
     }
@@ -353,14 +375,14 @@ static struct gain_stall wait_saving(const struct work *work, const struct gain_
                                .high = fmin(stall->high, waiting.high)};
 }
 
-/* From nothing to all of the line's time: by how much a transfer is hidden nobody has seen. */
+/* From nothing to all of the line's time, or what accesses to the memory take of it: by how much a transfer is hidden nobody has seen. */
 static struct gain_stall move_saving(const struct work *work, const struct gain_finding *finding,
                                      const struct gain_symptom *symptom)
 {
     const struct ticks *line = &work->lines[finding->line];
     struct profile_share time = profile_share(line->ns, work->ns, work->squares);
     return (struct gain_stall){.direct = fmin(symptom->stall.direct, time.share) * symptom->part,
-                               .high = time.high};
+                               .high = fmin(symptom->stall.high, time.high)};
 }
 
 static struct gain_stall saving(const struct work *work, const struct gain_finding *finding,
@@ -553,7 +575,7 @@ static bool make_findings(const struct work *work)
     return true;
 }
 
-static double user_share(const struct profile *profile)
+double gain_user_share(const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
     bool known = run->system_s >= 0 && run->cpu_s > 0 && run->system_s <= run->cpu_s;
@@ -619,7 +641,7 @@ static bool begin(struct work *work)
     const struct profile *profile = work->places->profile;
     if (!gain_lines_make(work->places, &work->list->lines))
         return false;
-    work->list->user = user_share(profile);
+    work->list->user = gain_user_share(profile);
     work->list->places = work->places;
     work->lines = calloc(work->list->lines.count, sizeof *work->lines);
     work->loop_of = calloc(profile->frames_count + 1, sizeof *work->loop_of);
@@ -654,4 +676,7 @@ void gain_free(struct gain_list *list)
     gain_lines_free(&list->lines);
     free(list->items);
     free(list->symptoms);
+    for (size_t i = 0; i < list->texts_count; i++)
+        free(list->texts[i]);
+    free(list->texts);
 }

@@ -14,7 +14,7 @@
  *            data from the caches, it pushes out those of others, too: and all that waits elsewhere
  *
  * Lines of memory that threads take from each other cost from nothing to all of the time at the line, at a guess what so many
- * transfers take.
+ * transfers take. Where samples saw them, not more than the time in all accesses to the memory, at a guess half of that.
  *
  * Data that caches have lost when they are used again cost what the misses take, by the latencies of the machine
  * (stall.c), but no more than the time at the instructions that wait.
@@ -37,6 +37,10 @@
    kept in a register or a store left out, one instruction goes: of about four in the 15 bytes of code that a tick may be off. */
 #define GAIN_INHERENT 0.03
 #define GAIN_ACCESS   0.25
+
+/* Of the time at accesses to memory that threads take from each other, what is expected to go where nobody has counted the transfers: the
+   middle between nothing, where each thread uses the line for long before it moves, and all. A judgement. */
+#define GAIN_SHARED 0.5
 
 /* Of the time at instructions, what removing them saves at least. While one is waited for, a
    processor has later ones under way, and what it did meanwhile it will have to wait for then: how much that is was not
@@ -92,12 +96,26 @@ struct gain_stall {
 };
 struct gain_stall gain_stall_of(const struct gain_misses *misses);
 
+/* What memory a symptom is about, where no samples of its kind say it (show/objects.h). */
+struct gain_object {
+    const char *text;   /* for people: "counters"; NULL: nothing in particular, and all else is 0 */
+    uint32_t kind;      /* enum profile_object */
+    const char *name;   /* of a variable or file; NULL: none */
+    uint64_t size;      /* 0: not known */
+    uint64_t offset;    /* of the line of memory in it, two's complement */
+    bool located;       /* the offset is known */
+    uint32_t context;   /* where it was allocated; 0: not known */
+    const char *fields; /* which of it, "a against b"; NULL: not known */
+    const char *class;  /* "false", "true", "mixed": sharing; NULL: not known */
+    const char *remedy; /* a sentence: what exactly to do; NULL: not known */
+};
+
 /* One kind of waste at one line, or what it waits for. */
 struct gain_symptom {
-    const char *kind;       /* as in JSON: "dead" */
-    const char *what;       /* for people: "dead stores" */
-    const char *share_of;   /* behind `waste`: "of the stores there are overwritten unread" */
-    const char *object;     /* what memory it is about, for people; NULL: nothing in particular */
+    const char *kind;     /* as in JSON: "dead" */
+    const char *what;     /* for people: "dead stores" */
+    const char *share_of; /* behind `waste`: "of the stores there are overwritten unread" */
+    struct gain_object object;
     const char *labels[2];  /* of the places: "stored", "overwritten" */
     uint32_t line;          /* at which the access that does nothing is made */
     uint32_t first, second; /* contexts that stand for all */
@@ -114,7 +132,8 @@ struct gain_symptom {
     bool waits; /* nothing is done for nothing, but data that caches have lost are waited for: */
     bool moves; /* nor that, but memory is waited for that another thread has: */
     struct gain_stall
-        stall; /* so long at most; not more than ticks at such accesses show; moves: at the line */
+        stall; /* so long at most; not more than ticks at such accesses show; moves: at the line, high: what all
+                  accesses to the memory take, 1: not known */
     bool
         whole; /* it is not of the line's accesses: `stall` is what the fix saves of all the program's time */
     struct advice advice;
@@ -122,6 +141,8 @@ struct gain_symptom {
 };
 
 struct gain_sink;
+/* A copy that lives as long as the list; NULL: of NULL, or no memory, and then *good is false. */
+const char *gain_keep(struct gain_sink *sink, const char *text, bool *good);
 /* False: no memory. */
 bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom);
 /* An instruction that makes wasted accesses: the innermost frame of that context; sure: as in symptoms.
@@ -146,6 +167,8 @@ struct gain_missed {
 struct gain_transfer {
     uint32_t first, second;
     const char *object, *cause; /* as in struct profile_transfer; the caller's */
+    uint32_t kind;              /* of the object */
+    uint64_t size;
     double transfers, whole, instructions;
 };
 struct gain_transfers;
@@ -198,6 +221,8 @@ struct gain_list {
     double user;          /* share of the CPU time that was spent in user mode, 1 if unknown */
     struct gain_symptom *symptoms;
     size_t symptoms_count, symptoms_capacity;
+    char **texts; /* of symptoms */
+    size_t texts_count, texts_capacity;
 };
 
 /* places must outlive the list. False: no memory; *list is then untouched. */
@@ -210,6 +235,9 @@ bool gain_counted(const struct places *places, const struct gain_lines *lines, u
 
 /* Numbers the lines. False: no memory, nothing to free. */
 bool gain_lines_make(const struct places *places, struct gain_lines *lines);
+/* Share of the CPU time that was spent in user mode, 1 if unknown. */
+double gain_user_share(const struct profile *profile);
+
 /* The line that a frame of the same profile is at; 0: none of them. */
 uint32_t gain_lines_find(const struct gain_lines *lines, const struct profile *profile,
                          uint32_t frame);

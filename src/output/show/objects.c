@@ -203,6 +203,10 @@ static void add_object(const struct printer *printer, const struct objects_found
     case PROFILE_OBJECT_DATA: add_data(printer, memory, line, bytes); break;
     case PROFILE_OBJECT_STACK:
         print_add(line, bytes, memory->other ? "another thread's stack" : "the stack");
+        if (memory->name)
+            print_add(line, bytes, ": ");
+        if (memory->name)
+            add_variable(found, line, bytes);
         break;
     case PROFILE_OBJECT_THREAD:
         print_add(line, bytes, "thread-local ");
@@ -278,7 +282,8 @@ void objects_json(struct json *json, const struct places *places, const struct o
         json_raw(json, "null");
         return;
     }
-    bool located = memory->object != PROFILE_OBJECT_STACK && memory->object != PROFILE_OBJECT_DATA;
+    bool located = memory->object != PROFILE_OBJECT_DATA &&
+                   (memory->object != PROFILE_OBJECT_STACK || memory->name);
     json_begin(json, "object", '{');
     json_text(json, "object", kind_names[memory->object]);
     json_text(json, "name", memory->name);

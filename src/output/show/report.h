@@ -34,6 +34,9 @@ enum report_by {
     REPORT_BYS
 };
 
+/* Of the kinds of findings: lines that threads share. */
+enum { REPORT_SHARING = 1 << PROFILE_KINDS };
+
 struct report_options {
     unsigned
         limit; /* findings shown per kind, without weak ones; 0: all, in JSON unless they are very many */
@@ -44,7 +47,7 @@ struct report_options {
     bool ascii;      /* text: for a terminal that shows nothing else */
     bool sources;    /* quote source lines */
     unsigned width;  /* columns; 0: 100 */
-    uint8_t kinds;   /* bits as wire_kind_bits; 0: all that were recorded */
+    uint8_t kinds;   /* bits as wire_kind_bits, REPORT_SHARING; 0: all that were recorded */
     bool paper_bins; /* reuse: histograms in [0, 4K), [4K, 8K), ... */
     double hot;      /* paths: least share of the metric; 0: 0.01 */
     unsigned metric; /* paths: to rank by, 1 + enum report_metric; 0: cycles if they were measured,

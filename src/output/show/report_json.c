@@ -43,6 +43,7 @@ static void accounts(struct json *json, const struct profile *profile)
     json_close(json, '}');
     json_count(json, "corrupt_records", run->corrupt_records);
     json_count(json, "lost_threads", run->lost_threads);
+    json_count(json, "short_threads", run->short_threads);
     json_count(json, "lost_processes", run->lost_processes);
 }
 

@@ -136,6 +136,7 @@ struct agent_mapping {
     uint64_t start, end;
     int protection; /* PROT_READ, ... */
     bool shared;
+    uint64_t offset, device, inode; /* of its file */
 };
 /* The mapping around `address` as the kernel has it now; normal context. False: none, or /proc cannot be
    read. */
@@ -163,6 +164,9 @@ struct agent_object {
                         segment, without a module from the control block. STACK: from the upper end, negative */
     float
         chance; /* HEAP, MAPPED: probability that a block of that size was recorded, (0, 1]; else 1 */
+    uint32_t frame_module; /* STACK: as in struct wire_located; objects_at alone knows */
+    uint64_t frame_code;
+    int64_t frame_offset;
 };
 
 /*
@@ -190,7 +194,9 @@ void objects_thread_end(void);
 void objects_thread_numbered(const struct agent_thread *self);
 /* Logs what the location lies in that the trap or reuse just logged is about; room must have been reserved with that. */
 void objects_log(struct agent_thread *self, const struct agent_object *object);
-/* The same, as it is now. */
+/* What lies there, on the thread's own stack also in which frame: of those that the context entered last consists of. */
+void objects_at(const struct agent_thread *self, uint64_t address, struct agent_object *object);
+/* Logs that. */
 void objects_log_at(struct agent_thread *self, uint64_t address);
 /* In the child of fork: of all threads only this one is there. */
 void objects_after_fork(void);
@@ -199,6 +205,24 @@ void objects_after_fork(void);
 void allocate_start(void);
 /* Is that one of the agent's thread-local variables there? */
 bool allocate_owns(uint64_t address);
+
+/* ---- memory that processes share (shared.c) --------------------------------------------------- */
+
+/* What file lies there, by number, and at which offset of it. Any context. False: none that is known. */
+bool shared_find(uint64_t address, uint64_t *file, uint64_t *offset);
+/* Where that is in this process; any context. False: nowhere. */
+bool shared_address(uint64_t file, uint64_t offset, uint64_t *address);
+/* The log has the name of that file. False: no room in it. */
+bool shared_log_file(struct agent_thread *self, uint64_t file);
+/* At a tick: has this process such memory, and has lately another one at work some? */
+bool shared_with_others(void);
+/* Normal context: after the system call, something is mapped there (at: MAP_FAILED: nothing); before it, is no more; that
+   file is there now (mremap). */
+void shared_mapped(const void *at, size_t bytes, int flags, int file, uint64_t offset);
+void shared_unmapped(const void *at, size_t bytes);
+void shared_placed(const void *at, size_t bytes, uint64_t file, uint64_t offset);
+/* In the child of fork. */
+void shared_after_fork(void);
 
 /* ---- threads (threads.c) ----------------------------------------------------------- */
 
@@ -244,6 +268,7 @@ struct agent_ahead {
     struct forecast_outcome hit;
     uint8_t before[DETECT_MAX_BYTES],
         value[DETECT_MAX_BYTES]; /* memory there, before it and after */
+    struct agent_object object;  /* what lies there, once the context is known */
 };
 
 /* The function that a tick interrupted, and what the walk found outside of it. */
@@ -267,6 +292,7 @@ struct agent_use {
 struct agent_sharing {
     struct agent_watch watches[DETECT_MAX_REGISTERS]; /* words of it */
     struct board_access first;                        /* the entry */
+    uint64_t line;                                    /* where its line is in this process */
     float weight;     /* of this thread's sample, times the entries that there were */
     unsigned watched; /* words, when the watch began */
     struct agent_waits {
@@ -275,6 +301,7 @@ struct agent_sharing {
     uint64_t began_ns;      /* when the thread did */
     uint32_t serial;        /* of its latest entry */
     uint16_t number;        /* of the thread in its process */
+    bool sampled;           /* ever */
 };
 
 /* In place of a kind of detect's: the attempt is to be published. */
@@ -338,7 +365,8 @@ struct agent_thread {
     uint32_t unloads; /* modules_unloads() that the forecast's code is good for */
     struct agent_memory memory;
     struct cct cct;
-    struct unwind_frame frames[AGENT_FRAMES];
+    struct unwind_frame frames[AGENT_FRAMES]; /* of the latest walk */
+    size_t frames_count;
     struct forecast forecast;
     _Alignas(64) unsigned char stack[AGENT_STACK_BYTES];
     _Alignas(64) unsigned char tree[];
@@ -540,6 +568,8 @@ bool sharing_trap(struct agent_thread *self, uint32_t generation,
 /* Ends the watch; forgets it, in the child of fork, whose parent has it. */
 void sharing_release(struct agent_thread *self);
 void sharing_forget(struct agent_thread *self);
+/* A handler has been entered in it: it is among those that were sampled. */
+void sharing_sampled(struct agent_thread *self);
 /* The calling thread has left a barrier. */
 void sharing_barrier(void);
 
@@ -599,6 +629,9 @@ uint32_t context_enter_ahead(struct agent_thread *self, const struct base_regist
 /* Node of the calling context of a function that was entered with these registers, ip being its return address. */
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop);
+/* The frame of the context entered last that holds the address, and how far from its canonical frame address that is. NULL: none. */
+const struct unwind_frame *context_frame(const struct agent_thread *self, uint64_t address,
+                                         int64_t *from_cfa);
 /* The log has the module of that id in records. False: no room in it. */
 bool context_log_module(struct agent_thread *self, uint32_t module);
 /* Logs where a period of the thread's CPU time has ended. flags: enum wire_tick_flags. */

@@ -86,13 +86,14 @@ static bool describe(const struct agent_ahead *ahead, uint8_t kind, const struct
 }
 
 static void log_verdict(struct agent_thread *self, const struct detect_sample *sample,
-                        float density, const struct detect_finding *finding, uint32_t touch_node)
+                        float density, const struct detect_finding *finding, uint32_t touch_node,
+                        const struct agent_object *object)
 {
     self->counters->attempted++;
     sample_record(self, sample, density, 2, 0);
     self->counters->stored++;
     sample_log_finding(self, finding, touch_node, 0);
-    objects_log_at(self, sample->address);
+    objects_log(self, object);
 }
 
 /* The touch's context, and room for the records; false: they could not be had. */
@@ -120,7 +121,7 @@ static bool decide(struct agent_thread *self, struct agent_ahead *ahead, uint8_t
         !enter(self, touch, &node) ||
         detect_foreseen(&self->detect, &sample, &described, &finding) == DETECT_IGNORED)
         return false;
-    log_verdict(self, &sample, ahead->density, &finding, node);
+    log_verdict(self, &sample, ahead->density, &finding, node, &ahead->object);
     return true;
 }
 
@@ -158,6 +159,7 @@ static bool look_at(struct agent_thread *self, struct agent_ahead *ahead)
     ahead->node = context_enter_ahead(self, &then, &memory, hit, &drop);
     if (!ahead->node || !forecast_pass(&self->forecast))
         return false;
+    objects_at(self, hit->address, &ahead->object);
     bool after = base_read(&memory, hit->address, ahead->value, hit->bytes);
     ahead->decidable = (uint8_t)(1u << DETECT_DEAD | after << DETECT_SILENT |
                                  (after && (before || !modifies)) << DETECT_LOAD);

@@ -441,6 +441,7 @@ static void mapped(void *at, size_t bytes)
 static void unmapped(const void *at, size_t bytes)
 {
     uint64_t all = ~UINT64_C(0), mask;
+    shared_unmapped(at, bytes);
     if (!heap_maps((uint64_t)at, bytes) ||
         atomic_load_explicit(&agent.filtered, memory_order_relaxed))
         return;
@@ -454,6 +455,7 @@ EXPORT void *mmap(void *address, size_t bytes, int protection, int flags, int fi
     if (flags & MAP_FIXED)
         unmapped(address, bytes);
     void *at = WRAP_REAL(mmap)(address, bytes, protection, flags, file, offset);
+    shared_mapped(at, bytes, flags, file, (uint64_t)offset);
     mapped(at, bytes);
     return at;
 }
@@ -464,6 +466,7 @@ EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, int 
     if (flags & MAP_FIXED)
         unmapped(address, bytes);
     void *at = WRAP_REAL(mmap64)(address, bytes, protection, flags, file, offset);
+    shared_mapped(at, bytes, flags, file, (uint64_t)offset);
     mapped(at, bytes);
     return at;
 }
@@ -480,10 +483,15 @@ EXPORT void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
     va_start(list, flags);
     void *address = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
     va_end(list);
+    uint64_t file, offset;
+    bool shared = shared_find((uint64_t)old, &file, &offset);
     unmapped(old, old_bytes);
     if (address)
         unmapped(address, bytes);
     void *at = WRAP_REAL(mremap)(old, old_bytes, bytes, flags, address);
+    if (shared)
+        shared_placed(at == MAP_FAILED ? old : at, at == MAP_FAILED ? old_bytes : bytes, file,
+                      offset);
     mapped(at, bytes);
     return at;
 }

@@ -179,6 +179,7 @@ static bool enter_frames(struct agent_thread *self, const struct base_registers 
     size_t count = 0;
     enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, memory,
                                       self->frames, AGENT_FRAMES, &count);
+    self->frames_count = count;
     *node = *missing = 0;
     if (end == UNWIND_BROKEN || end == UNWIND_TRUNCATED) {
         self->counters->broken_stacks++;
@@ -289,6 +290,21 @@ uint32_t context_enter_ahead(struct agent_thread *self, const struct base_regist
         return context_enter_then(self, then, memory, leaf, flags, drop);
     self->counters->broken_stacks += frame->broken;
     return enter(self, frame->callers, leaf, flags | WIRE_NODE_LEAF | frame->missing, drop);
+}
+
+const struct unwind_frame *context_frame(const struct agent_thread *self, uint64_t address,
+                                         int64_t *from_cfa)
+{
+    enum { RED_ZONE = 128 };
+    for (size_t i = 0; i + 1 < self->frames_count; i++) {
+        const struct unwind_frame *frame = &self->frames[i];
+        uint64_t low = frame->sp - (i ? 0 : RED_ZONE), cfa = frame[1].sp;
+        if (address < low || address >= cfa)
+            continue;
+        *from_cfa = (int64_t)(address - cfa);
+        return frame->module && !agent_owns(frame->ip) ? frame : NULL;
+    }
+    return NULL;
 }
 
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,

@@ -120,7 +120,15 @@ static uint64_t parse_hexadecimal(const char **text)
     return value;
 }
 
-/* START-END rwxp ... */
+static uint64_t parse_decimal(const char *text)
+{
+    uint64_t value = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        value = value * 10 + (uint64_t)(*text - '0');
+    return value;
+}
+
+/* START-END rwxp OFFSET MAJOR:MINOR INODE ... */
 static void parse_mapping(const char *line, struct agent_mapping *mapping)
 {
     mapping->start = parse_hexadecimal(&line);
@@ -134,6 +142,11 @@ static void parse_mapping(const char *line, struct agent_mapping *mapping)
                                               : 0;
         mapping->shared |= *line == 's';
     }
+    line += *line == ' ';
+    mapping->offset = parse_hexadecimal(&line);
+    mapping->device = parse_hexadecimal(&line) << 32;
+    mapping->device |= parse_hexadecimal(&line);
+    mapping->inode = parse_decimal(line);
 }
 
 /* The whole line that *line points to, NUL-terminated, *line led to the next one; false: none. */

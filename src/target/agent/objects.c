@@ -284,15 +284,34 @@ void objects_log(struct agent_thread *self, const struct agent_object *object)
                                   .own = object->thread == self->writer.thread,
                                   .size = object->size,
                                   .offset = object->offset,
-                                  .chance = object->chance};
-    if (object->module && !context_log_module(self, object->module))
+                                  .chance = object->chance,
+                                  .frame_module = object->frame_module,
+                                  .frame_code = object->frame_code,
+                                  .frame_offset = object->frame_offset};
+    if ((object->module && !context_log_module(self, object->module)) ||
+        (object->frame_module && !context_log_module(self, object->frame_module)))
         return;
     wire_write(&self->writer, &record.record);
+}
+
+/* Behind a call, what is executed there is the call. */
+void objects_at(const struct agent_thread *self, uint64_t address, struct agent_object *object)
+{
+    int64_t from_cfa;
+    agent_object_of(address, object);
+    if (object->kind != WIRE_OBJECT_STACK || object->thread != self->writer.thread)
+        return;
+    const struct unwind_frame *frame = context_frame(self, address, &from_cfa);
+    if (!frame)
+        return;
+    object->frame_module = frame->module;
+    object->frame_code = frame == self->frames ? frame->vaddr : frame->vaddr - 1;
+    object->frame_offset = from_cfa;
 }
 
 void objects_log_at(struct agent_thread *self, uint64_t address)
 {
     struct agent_object object;
-    agent_object_of(address, &object);
+    objects_at(self, address, &object);
     objects_log(self, &object);
 }

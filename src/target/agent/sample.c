@@ -132,7 +132,7 @@ static bool adopt_scout(void *machine, unsigned index, const struct detect_sampl
         return false;
     self->watches[index] = self->scout;
     self->uses[index] = self->use;
-    agent_object_of(sample->address, &self->objects[index]);
+    objects_at(self, sample->address, &self->objects[index]);
     self->scout.os.page = NULL;
     if (sample->kind == DETECT_REUSE && reuse_has_companions())
         reuse_arm_companions(self, sample->watched);
@@ -990,6 +990,7 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
         sample_stop(self);
         return;
     }
+    sharing_sampled(self);
     if (!thread_claim(self))
         return;
     agent_registers(context, &registers);

@@ -8,6 +8,10 @@
  * An access that is certain to come is published as it was foreseen, without the trap that would confirm it (see ahead.c); else it is
  * confirmed first.
  *
+ * Memory that processes share has addresses of its own in each: accesses to it are published by file and offset, on a board that all
+ * processes of the recording have, in the region. Whoever looks takes an entry of either board, each as likely. A
+ * process of one thread asks only while another one is at work that has such memory, too.
+ *
  * What took turns is not shared: touches are not connected if they lie farther apart than config.sharing_ms, if threads have left a
  * barrier in between, if the second thread began later than the first touch, or if it may have waited in the kernel in between. Nor is memory that was freed in between.
  * Nobody tells when a thread waited, only how often it has. One that has done so now and then since before the first touch is taken
@@ -77,6 +81,8 @@ void sharing_begin(struct agent_thread *self)
     self->sharing.began_ns = os_now_ns(CLOCK_MONOTONIC);
     self->sharing.later = self->sharing.earlier =
         (struct agent_waits){self->sharing.began_ns, count_waits()};
+    if (self->sharing.number && !agent.region->config.spans)
+        atomic_fetch_add_explicit(&agent.region->threads_begun, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
 }
 
@@ -94,10 +100,21 @@ void sharing_after_fork(struct agent_thread *self)
     sharing_begin(self);
 }
 
+void sharing_sampled(struct agent_thread *self)
+{
+    if (self->sharing.sampled)
+        return;
+    self->sharing.sampled = true;
+    if (self->sharing.number)
+        atomic_fetch_add_explicit(&agent.region->threads_sampled, 1, memory_order_relaxed);
+}
+
 bool sharing_asked(void)
 {
-    return agent.region->config.sharing_ms &&
-           atomic_load_explicit(&threads, memory_order_relaxed) > 1;
+    if (!agent.region->config.sharing_ms)
+        return false;
+    bool others = shared_with_others(); /* they are told of this process, too */
+    return atomic_load_explicit(&threads, memory_order_relaxed) > 1 || others;
 }
 
 void sharing_barrier(void)
@@ -142,6 +159,44 @@ static unsigned watch_line(struct agent_thread *self, uint64_t line)
     return armed;
 }
 
+static struct board *board_of_all(void)
+{
+    return (struct board *)agent.region->board;
+}
+
+static bool is_anothers(const void *context, const struct board_access *access)
+{
+    const struct agent_thread *self = context;
+    return access->thread != self->slot->thread && access->mask;
+}
+
+/* And where this process can touch it. Another image of the same process is one that it has executed after. */
+static bool is_reachable(const void *context, const struct board_access *access)
+{
+    uint64_t address;
+    return is_anothers(context, access) &&
+           (access->pid != agent.pid || access->process == agent.process) &&
+           shared_address(access->file, access->line, &address);
+}
+
+/* Of both boards. Returns among how many. */
+static unsigned choose_entry(struct agent_thread *self, uint64_t since, struct board_access *chosen)
+{
+    struct board_access other;
+    unsigned own = board_choose(&board, since, is_anothers, self, &self->random, chosen);
+    unsigned all = board_choose(board_of_all(), since, is_reachable, self, &self->random, &other);
+    if (all && base_random_below(&self->random, own + all) < all)
+        *chosen = other;
+    return own + all;
+}
+
+/* Where the entry's line is in this process. */
+static bool locate_entry(const struct board_access *entry, uint64_t *line)
+{
+    *line = entry->line;
+    return !entry->file || shared_address(entry->file, entry->line, line);
+}
+
 /* Returns how many words are watched. */
 static unsigned look_for_another(struct agent_thread *self, uint64_t now, float weight)
 {
@@ -151,12 +206,11 @@ static unsigned look_for_another(struct agent_thread *self, uint64_t now, float 
     note_waits(sharing, now);
     since = since > barrier ? since : barrier + 1;
     since = since > sharing->began_ns ? since : sharing->began_ns;
-    unsigned among =
-        board_choose(&board, self->slot->thread, since, &self->random, &sharing->first);
-    if (!among)
+    unsigned among = choose_entry(self, since, &sharing->first);
+    if (!among || !locate_entry(&sharing->first, &sharing->line))
         return 0;
     sharing->weight = weight * (float)among;
-    sharing->watched = watch_line(self, sharing->first.line);
+    sharing->watched = watch_line(self, sharing->line);
     return sharing->watched;
 }
 
@@ -212,9 +266,14 @@ static void publish(struct agent_thread *self, uint32_t node)
     const struct forecast_outcome *hit = &attempt->hit;
     float weight = attempt->weight;
     uint64_t now = os_now_ns(CLOCK_MONOTONIC), line = choose_line(self, hit, &weight);
-    struct board_access access = {.line = line,
+    uint64_t file = 0, offset = 0;
+    bool shared = shared_find(line, &file, &offset);
+    struct board_access access = {.file = file,
+                                  .line = shared ? offset : line,
                                   .mask = board_mask(line, hit->address, hit->bytes),
                                   .at = now,
+                                  .process = agent.process,
+                                  .pid = agent.pid,
                                   .thread = self->slot->thread,
                                   .serial = self->sharing.serial + 1,
                                   .generation = agent_generation_watch(hit->address),
@@ -225,20 +284,23 @@ static void publish(struct agent_thread *self, uint32_t node)
                                     .node = node,
                                     .line = line,
                                     .mask = access.mask,
+                                    .file = file,
+                                    .offset = offset,
                                     .weight = weight,
                                     .generation = access.generation,
                                     .number = self->sharing.number,
                                     .kind = access.kind};
-    if (!wire_reserve(&self->writer, sizeof record + sizeof(struct wire_located))) {
+    if ((shared && !shared_log_file(self, file)) ||
+        !wire_reserve(&self->writer, sizeof record + sizeof(struct wire_located))) {
         sample_finish(self, WIRE_DROP_LOG_FULL);
         return;
     }
     self->sharing.serial++;
     os_watch_disarm(&self->scout.os);
     record.watched = (uint8_t)look_for_another(self, now, attempt->period);
-    board_publish(&board, &access);
     wire_write(&self->writer, &record.record);
     objects_log_at(self, hit->address);
+    board_publish(shared ? board_of_all() : &board, &access); /* once the log has what it names */
     attempt->scout = AGENT_SCOUT_IDLE;
     self->counters->stored++;
 }
@@ -285,17 +347,29 @@ void sharing_confirmed(struct agent_thread *self, uint32_t node)
  * The bytes of the line that were touched. What is not known exactly was in the word that trapped; that is enough if all of it, or
  * nothing, was the other thread's. 0: not known.
  */
-static uint64_t touched_bytes(const struct board_access *first, const struct os_watch *watch,
+static uint64_t touched_bytes(const struct agent_sharing *sharing, const struct os_watch *watch,
                               const struct isa_blame *blame, enum isa_blame_result result)
 {
-    uint64_t word = board_mask(first->line, watch->address, BOARD_WORD_BYTES);
-    bool decided = !(first->mask & word) || (first->mask & word) == word;
+    uint64_t first = sharing->first.mask;
+    uint64_t word = board_mask(sharing->line, watch->address, BOARD_WORD_BYTES);
+    bool decided = !(first & word) || (first & word) == word;
     switch (result) {
-    case ISA_BLAME_EXACT: return board_mask(first->line, blame->start, blame->bytes);
+    case ISA_BLAME_EXACT: return board_mask(sharing->line, blame->start, blame->bytes);
     case ISA_BLAME_RETURN: return word;
     case ISA_BLAME_LIKELY: return decided ? word : 0;
     default: return 0;
     }
+}
+
+/* Has the memory been freed since the first touch, or is it somewhere else? Generations are a process's own. */
+static bool is_gone(const struct agent_sharing *sharing)
+{
+    const struct board_access *first = &sharing->first;
+    uint64_t line;
+    if (first->file)
+        return !shared_address(first->file, first->line, &line) || line != sharing->line;
+    return agent_generation(first->line + (uint64_t)__builtin_ctzll(first->mask)) !=
+           first->generation;
 }
 
 static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t now, uint64_t mask,
@@ -307,7 +381,7 @@ static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t now,
     if (atomic_load_explicit(&last_barrier_ns, memory_order_relaxed) >= first->at ||
         takes_turns(sharing, now))
         return WIRE_MET_WAIT;
-    if (agent_generation(first->line + (uint64_t)__builtin_ctzll(first->mask)) != first->generation)
+    if (is_gone(sharing))
         return WIRE_MET_REUSED;
     if (!mask)
         return WIRE_MET_UNKNOWN;
@@ -322,9 +396,10 @@ static void log_meeting(struct agent_thread *self, const struct board_access *se
     const struct board_access *first = &sharing->first;
     double chance = board_chance(second->mask, sharing->watched);
     struct wire_meeting record = {.record = {.type = WIRE_MEETING, .bytes = sizeof record},
+                                  .first_process = first->process,
                                   .first_thread = first->thread,
                                   .first_serial = first->serial,
-                                  .line = first->line,
+                                  .line = sharing->line,
                                   .first_mask = first->mask,
                                   .second_mask = second->mask,
                                   .gap_ns = second->at - first->at,
@@ -350,7 +425,7 @@ static void meet(struct agent_thread *self, const struct os_watch *watch,
     bool known = result == ISA_BLAME_EXACT || result == ISA_BLAME_LIKELY;
     struct board_access second = {
         .at = os_now_ns(CLOCK_MONOTONIC),
-        .mask = touched_bytes(&sharing->first, watch, &blame, result),
+        .mask = touched_bytes(sharing, watch, &blame, result),
         .kind = known ? kind_of(&self->memory.base, &blame.insn, blame.access) : BOARD_READS};
     enum wire_drop drop;
     enum wire_fate fate = fate_of(sharing, second.at, second.mask, second.kind);

@@ -307,6 +307,7 @@ void thread_after_fork(void)
     reset_tree(self);
     seed_random(self);
     sample_init(self);
+    shared_after_fork();
     sharing_after_fork(self);
     reset_time(self);
     if (agent_active())

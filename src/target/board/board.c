@@ -8,19 +8,40 @@ void board_clear(struct board *board)
     atomic_store_explicit(&board->next, 0, memory_order_relaxed);
 }
 
+static uint64_t check_of(uint64_t number, const struct board_access *access)
+{
+    uint64_t check = base_mix64(number ^ access->file);
+    check = base_mix64(check ^ access->line);
+    check = base_mix64(check ^ access->mask);
+    check = base_mix64(check ^ access->at);
+    check = base_mix64(check ^ ((uint64_t)access->process << 32 | access->pid));
+    check = base_mix64(check ^ ((uint64_t)access->thread << 32 | access->serial));
+    return base_mix64(check ^ ((uint64_t)access->generation << 32 | access->kind));
+}
+
+/* Is the place free for that number? A killed writer's becomes so. */
+static bool may_take(uint64_t former, uint64_t number)
+{
+    uint64_t since = former & ~BOARD_BUSY;
+    return former & BOARD_BUSY ? since + BOARD_STALE_ROUNDS * BOARD_ENTRIES <= number
+                               : since <= number;
+}
+
 bool board_publish(struct board *board, const struct board_access *access)
 {
     uint64_t number = atomic_fetch_add_explicit(&board->next, 1, memory_order_relaxed) + 1;
     struct board_entry *entry = &board->entries[number % BOARD_ENTRIES];
     uint64_t former = atomic_load_explicit(&entry->number, memory_order_relaxed);
-    if (former & BOARD_BUSY || former > number ||
-        !atomic_compare_exchange_strong_explicit(&entry->number, &former, number | BOARD_BUSY,
+    uint64_t taken = number | BOARD_BUSY;
+    if (!may_take(former, number) ||
+        !atomic_compare_exchange_strong_explicit(&entry->number, &former, taken,
                                                  memory_order_acquire, memory_order_relaxed))
         return false;
     atomic_thread_fence(memory_order_release);
     entry->access = *access;
-    atomic_store_explicit(&entry->number, number, memory_order_release);
-    return true;
+    entry->check = check_of(number, access);
+    return atomic_compare_exchange_strong_explicit(&entry->number, &taken, number,
+                                                   memory_order_release, memory_order_relaxed);
 }
 
 /* False: it is being written, or has been since. */
@@ -29,14 +50,16 @@ static bool copy(const struct board_entry *entry, uint64_t number, struct board_
     if (atomic_load_explicit(&entry->number, memory_order_acquire) != number)
         return false;
     *access = entry->access;
+    uint64_t check = entry->check;
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number;
+    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number &&
+           check == check_of(number, access);
 }
 
 /* Backwards from the latest: the n-th that fits takes the place of the one held with probability 1 / n. Publications become visible in
    about the order of their numbers, not quite: one that is too old does not end the search, a few in a row do. */
-unsigned board_choose(const struct board *board, uint32_t thread, uint64_t since,
-                      struct base_random *random, struct board_access *chosen)
+unsigned board_choose(const struct board *board, uint64_t since, board_fits *fits,
+                      const void *context, struct base_random *random, struct board_access *chosen)
 {
     enum { OLD_MAX = 4 };
     uint64_t latest = atomic_load_explicit(&board->next, memory_order_acquire);
@@ -48,7 +71,7 @@ unsigned board_choose(const struct board *board, uint32_t thread, uint64_t since
             continue;
         if (access.at < since)
             old++;
-        else if (access.thread != thread && base_random_below(random, ++count) == 0)
+        else if (fits(context, &access) && base_random_below(random, ++count) == 0)
             *chosen = access;
     }
     return count;

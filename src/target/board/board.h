@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * board: where the threads of a process publish accesses of theirs, so that others can look whether they touch the same cache lines;
+ * board: where threads of one process, or of several, publish accesses of theirs, so that others can look whether they touch the same cache lines;
  * which entry and which words of its line a thread watches, how probable that was, and what two touches of a line are to each
  * other. Debug registers, the clock and randomness are the caller's.
  *
  * A ring of the latest publications, without locks: a writer takes a number and with it a place, a reader takes a copy and looks
  * whether the place still has that number. A writer that was interrupted for so long that its place is wanted again, and one
- * that finds such a place, publish nothing.
+ * that finds such a place, publish nothing; but the place of one that has been at it for BOARD_STALE_ROUNDS is another's: it was killed
+ * there. Should it go on after all, what both have written says so by its check.
  *
  * Source: Feather (Chabbi, Wen, Liu, PPoPP 2018) and ComDetective (Sasongko et al., ICS 2019). Rejected: arming the other threads'
  * registers, as in witch §6.3, which interrupts every one of them twice for each sample.
@@ -24,19 +25,22 @@ enum {
     BOARD_ENTRIES = 128, /* 20 ms of 64 threads at 100 samples a second */
     BOARD_LINE_BYTES = 64,
     BOARD_WORD_BYTES = 8,
-    BOARD_WORDS = BOARD_LINE_BYTES / BOARD_WORD_BYTES
+    BOARD_WORDS = BOARD_LINE_BYTES / BOARD_WORD_BYTES,
+    BOARD_STALE_ROUNDS = 8 /* of the ring */
 };
 
 /* How an instruction uses a line; bits. */
 enum board_kind { BOARD_READS = 1, BOARD_WRITES = 2, BOARD_LOCKED = 4 };
 
 struct board_access {
-    uint64_t line;       /* its first address */
-    uint64_t mask;       /* bytes of it, bit 0 the first */
-    uint64_t at;         /* when */
-    uint32_t thread;     /* who: any number but 0 */
-    uint32_t serial;     /* of that thread */
-    uint32_t generation; /* of the memory there: it is freed and allocated again */
+    uint64_t file; /* of memory that processes share: a number for it, the same in all; else 0 */
+    uint64_t line; /* its first address; of such memory: its offset there */
+    uint64_t mask; /* bytes of it, bit 0 the first */
+    uint64_t at;   /* when */
+    uint32_t process, pid; /* image; several may have one pid, one after the other */
+    uint32_t thread;       /* who: any number but 0, of all processes */
+    uint32_t serial;       /* of that thread */
+    uint32_t generation;   /* of the memory there: it is freed and allocated again */
     float weight;
     uint8_t kind; /* enum board_kind */
 };
@@ -45,6 +49,7 @@ struct board {
     _Atomic uint64_t next;
     _Alignas(BOARD_LINE_BYTES) struct board_entry {
         _Atomic uint64_t number; /* from 1 on; 0: none yet; BOARD_BUSY: being written */
+        uint64_t check;          /* of number and access */
         struct board_access access;
     } entries[BOARD_ENTRIES];
 };
@@ -56,12 +61,15 @@ void board_clear(struct board *board);
 /* False: nothing was published; see above. */
 bool board_publish(struct board *board, const struct board_access *access);
 
+/* May the caller take that entry? Not one of its own thread's, for instance. */
+typedef bool board_fits(const void *context, const struct board_access *access);
+
 /*
- * One of the entries that threads other than `thread` have published at `since` or later, each as likely. Returns among how many;
- * 0: there is none, *chosen is untouched.
+ * One of the entries that fit and were published at `since` or later, each as likely. Returns among how many; 0: there is none,
+ * *chosen is untouched.
  */
-unsigned board_choose(const struct board *board, uint32_t thread, uint64_t since,
-                      struct base_random *random, struct board_access *chosen);
+unsigned board_choose(const struct board *board, uint64_t since, board_fits *fits,
+                      const void *context, struct base_random *random, struct board_access *chosen);
 
 /* Bits of `count` different words of a line, at most BOARD_WORDS; each set as likely. */
 uint8_t board_words(struct base_random *random, unsigned count);

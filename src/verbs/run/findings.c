@@ -28,10 +28,10 @@ static void print_head(struct printer *printer, const struct gain_finding *findi
 
 static void print_symptom(struct printer *printer, const struct gain_symptom *symptom)
 {
-    char line[TEXT_BYTES] = "", share[32];
-    print_add(line, sizeof line, "%s%s%s: %s %s ", symptom->what, symptom->object ? " of " : "",
-              symptom->object ? symptom->object : "", print_percent(symptom->waste.share, share),
-              symptom->share_of);
+    char line[TEXT_BYTES] = "", share[32], object[NAME_BYTES];
+    name_clean(symptom->object.text ? symptom->object.text : "", object, sizeof object);
+    print_add(line, sizeof line, "%s%s%s: %s %s ", symptom->what, object[0] ? " of " : "", object,
+              print_percent(symptom->waste.share, share), symptom->share_of);
     if (symptom->counted && symptom->one_in > 1)
         print_add(line, sizeof line, "(counted at one line of memory in %" PRIu64 ")",
                   symptom->one_in);
@@ -69,13 +69,39 @@ static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
     return true;
 }
 
+/* memory: what the symptom itself says of it goes there. */
 static struct objects_found object_of(const struct objects *objects, const struct places *places,
-                                      const struct gain_symptom *symptom)
+                                      const struct gain_symptom *symptom,
+                                      struct profile_memory *memory)
 {
+    const struct gain_object *object = &symptom->object;
+    if (object->text) {
+        *memory = (struct profile_memory){.object = object->kind,
+                                          .name = object->name,
+                                          .context = object->context,
+                                          .size = object->size};
+        return (struct objects_found){.memory = memory,
+                                      .low = object->offset,
+                                      .high = object->offset,
+                                      .field = object->fields,
+                                      .share = 1,
+                                      .known = symptom->seen,
+                                      .seen = symptom->seen};
+    }
     for (uint32_t kind = 0; kind < PROFILE_KINDS; kind++)
         if (strcmp(profile_kind_names[kind], symptom->kind) == 0)
             return objects_of_pair(objects, places, kind, symptom->first, symptom->second);
     return (struct objects_found){.memory = NULL};
+}
+
+static void print_remedy(struct printer *printer, const char *remedy)
+{
+    char clean[TEXT_BYTES];
+    if (!remedy)
+        return;
+    name_clean(remedy, clean, sizeof clean);
+    fputs("      ", printer->out);
+    print_wrap(printer, PLAIN, 6, 6, clean);
 }
 
 static void print_finding(struct printer *printer, const struct objects *objects,
@@ -87,14 +113,18 @@ static void print_finding(struct printer *printer, const struct objects *objects
     else
         print_link_clear(printer);
     print_head(printer, finding, number);
+    const char *remedy = NULL;
     for (size_t i = 0, lines = 0; i < finding->count && lines < SYMPTOMS_SHOWN; i++)
         if (i == 0 || is_first_of_kind(finding, i)) {
             print_symptom(printer, &finding->symptoms[i]);
+            remedy = remedy ? remedy : finding->symptoms[i].object.remedy;
             lines++;
         }
     print_places(printer, first, chains);
-    struct objects_found found = object_of(objects, &printer->places, first);
+    struct profile_memory memory;
+    struct objects_found found = object_of(objects, &printer->places, first, &memory);
     objects_print(printer, &found);
+    print_remedy(printer, remedy);
     print_given(printer, &first->advice, number);
 }
 
@@ -240,11 +270,13 @@ static void symptom_item(struct json *json, const struct objects *objects,
     json_advice(json, &symptom->advice);
     json_context(json, "first", profile, symptom->first);
     json_context(json, "second", profile, symptom->second);
-    struct objects_found found = object_of(objects, places, symptom);
-    if (symptom->object)
-        json_text(json, "object", symptom->object);
-    else
-        objects_json(json, places, &found);
+    struct profile_memory memory;
+    struct objects_found found = object_of(objects, places, symptom, &memory);
+    objects_json(json, places, &found);
+    if (symptom->moves) {
+        json_text(json, "class", symptom->object.class);
+        json_text(json, "remedy", symptom->object.remedy);
+    }
     json_close(json, '}');
 }
 
@@ -276,7 +308,8 @@ static void finding_item(struct json *json, const struct objects *objects,
     json_frame(json, profile, &profile->frames[list->lines.frames[finding->line]]);
     json_close(json, ']');
     json_advice(json, &finding->symptoms[0].advice);
-    struct objects_found found = object_of(objects, places, &finding->symptoms[0]);
+    struct profile_memory memory;
+    struct objects_found found = object_of(objects, places, &finding->symptoms[0], &memory);
     objects_json(json, places, &found);
     json_begin(json, "symptoms", '[');
     for (size_t i = 0; i < finding->count; i++)

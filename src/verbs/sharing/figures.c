@@ -350,6 +350,9 @@ static void group_lines(struct sharing_report *report)
         for (size_t j = i; j < end; j++) {
             lines[j].weak = weak;
             lines[j].together = lines[i].together;
+            lines[j].time = lines[i].time;
+            lines[j].traps = lines[i].traps;
+            lines[j].samples = lines[i].samples;
         }
     }
     qsort(lines, count, sizeof *lines, by_weight);
@@ -394,6 +397,7 @@ static void sum_watches(struct sharing_report *report)
         sum->waited += watch->waited;
         sum->reused += watch->reused;
         sum->unknown += watch->unknown;
+        sum->cross_process += watch->cross_process;
     }
     for (size_t i = 0; i < profile->shared_seens_count; i++)
         report->squares +=
@@ -456,9 +460,13 @@ void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES]
         snprintf(name, NAME_BYTES, "heap block of %llu byte%s", (unsigned long long)row->size,
                  row->size == 1 ? "" : "s");
         break;
-    case PROFILE_OBJECT_STACK: snprintf(name, NAME_BYTES, "stack of thread %u", row->thread); break;
+    case PROFILE_OBJECT_STACK:
+        snprintf(name, NAME_BYTES, "%s%sstack of thread %u", row->name ? row->name : "",
+                 row->name ? ", on the " : "", row->thread);
+        break;
     case PROFILE_OBJECT_THREAD:
-        snprintf(name, NAME_BYTES, "thread-local memory of thread %u", row->thread);
+        snprintf(name, NAME_BYTES, "thread-local %s of thread %u", row->name ? row->name : "memory",
+                 row->thread);
         break;
     case PROFILE_OBJECT_DATA:
         snprintf(name, NAME_BYTES, "data of %s", file ? file : "a file");

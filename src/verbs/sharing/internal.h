@@ -56,9 +56,10 @@ struct sharing_line {
     uint32_t
         lines; /* of the same object and class, this one included; 0: another, heavier one stands for it */
     double together; /* transfers of all of them */
-    /* Live: of all lines of the object and class, on the line that stands for them. */
-    uint64_t traps, samples;   /* meetings; accesses published there */
-    double time;               /* of the CPU time, that these stand for */
+    /* Live: of all lines of the object and class. */
+    uint64_t traps, samples; /* meetings; accesses published there */
+    double time;             /* of the CPU time, that these stand for */
+    /* The same, on the line that stands for them. */
     struct profile_share live; /* of all transfers; known: there are enough */
     uint64_t
         gap_ns; /* between the touches of a meeting, a half of them at most; of this line alone */

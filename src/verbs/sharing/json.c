@@ -238,6 +238,7 @@ static void watched_member(struct json *json, const struct sharing_report *repor
     json_count(json, "waited", watched->waited);
     json_count(json, "reused", watched->reused);
     json_count(json, "unknown", watched->unknown);
+    json_count(json, "between_processes", watched->cross_process);
     json_close(json, '}');
 }
 

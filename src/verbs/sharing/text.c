@@ -3,9 +3,22 @@
 #include "sharing/internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MATRIX_SHOWN = 8, MATRIX_COLUMNS = 8, MET_FOR_SHARES = 8 };
 static const double least_judged = 0.1; /* of the accesses */
+
+/* Threads of which nothing was seen, where that was asked. */
+static uint64_t short_threads(const struct sharing_report *report)
+{
+    return report->live ? report->profile->run.short_threads : 0;
+}
+
+/* What became of touches matters where nothing else was asked. */
+static bool is_own(const struct sharing_report *report)
+{
+    return strcmp(report->profile->run.verb, sharing_analysis.name) == 0;
+}
 
 static void print_totals(struct printer *printer, const struct sharing_report *report)
 {
@@ -28,7 +41,7 @@ static void print_totals(struct printer *printer, const struct sharing_report *r
 /* Live. */
 static void print_watched(struct printer *printer, const struct sharing_report *report)
 {
-    char line[TEXT_BYTES], samples[32], met[32], false_share[32], threads[32];
+    char line[TEXT_BYTES], samples[32], met[32], false_share[32], threads[32], between[32];
     const struct profile_shared_watch *watched = &report->watched;
     print_percent(report->transfers > 0 ? report->totals.false_transfers / report->transfers : 0,
                   false_share);
@@ -44,17 +57,23 @@ static void print_watched(struct printer *printer, const struct sharing_report *
         " thread used a line that another one had used just before, one of the two writing it");
     if (watched->met >= MET_FOR_SHARES)
         print_add(line, sizeof line, "; %s of that, by weight, was false sharing", false_share);
+    if (watched->cross_process)
+        print_add(line, sizeof line, "; %s times that was a thread of another process",
+                  print_grouped(watched->cross_process, between));
     print_add(line, sizeof line, ". Between cores a line takes some hundred cycles to move.");
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
 
-static void print_legend(struct printer *printer)
+static void print_legend(struct printer *printer, const struct sharing_report *report)
 {
     fprintf(printer->out, "\n  ");
     print_wrap(printer, DIM, 2, 2,
-               "Pictures show the 64 bytes of a line: r read, W written, X both. T0 is the main "
-               "thread.");
+               report->watched.cross_process
+                   ? "Pictures show the 64 bytes of a line: r read, W written, X both. Threads of "
+                     "all processes are numbered in the order of their first samples."
+                   : "Pictures show the 64 bytes of a line: r read, W written, X both. T0 is the "
+                     "main thread.");
 }
 
 /*
@@ -63,7 +82,7 @@ static void print_legend(struct printer *printer)
  */
 static void print_none(struct printer *printer, const struct sharing_report *report)
 {
-    char line[TEXT_BYTES], share[32];
+    char line[TEXT_BYTES], share[32], threads[32];
     double least = report->watched.armed ? 6 / (double)report->watched.armed : 1;
     snprintf(line, sizeof line, "No line %s between threads often enough to matter.",
              report->live ? "was seen to move" : "moves");
@@ -76,6 +95,11 @@ static void print_none(struct printer *printer, const struct sharing_report *rep
         print_add(line, sizeof line,
                   " With so many samples a line with %s of the accesses is seen in 95 of 100 runs.",
                   share);
+    if (short_threads(report))
+        print_add(line, sizeof line,
+                  " That holds for the threads that were sampled: %s more used "
+                  "too little CPU time for that.",
+                  print_grouped(short_threads(report), threads));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
@@ -149,22 +173,39 @@ static bool print_lines(struct printer *printer, const struct sharing_report *re
     return true;
 }
 
+static void print_one_thread(struct printer *printer, const struct sharing_report *report)
+{
+    char line[TEXT_BYTES], threads[32];
+    uint64_t shorter = short_threads(report);
+    if (!report->live)
+        snprintf(line, sizeof line, "The program had one thread: nothing is shared.");
+    else if (shorter)
+        snprintf(line, sizeof line,
+                 "Only one thread was seen at work. %s other%s used too little CPU time for a "
+                 "sample: --exact sees all of them.",
+                 print_grouped(shorter, threads), print_plural(shorter));
+    else
+        snprintf(line, sizeof line, "Only one thread was seen at work: nothing is shared.");
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
 static bool print_findings(struct printer *printer, void *state)
 {
     const struct sharing_report *report = state;
-    if (!printer->profile->shared_runs_count)
+    uint8_t kinds = printer->options->kinds;
+    if (!printer->profile->shared_runs_count ||
+        (kinds && !(kinds & REPORT_SHARING) && !is_own(report)))
         return true;
     fprintf(printer->out, "\n%sShared cache lines%s\n", print_on(printer, STRONG),
             print_off(printer));
     if (report->totals.threads < 2) {
-        fprintf(printer->out, "\n  %s\n",
-                report->live ? "Only one thread was seen at work; --exact sees all of them."
-                             : "The program had one thread: nothing is shared.");
+        print_one_thread(printer, report);
         return true;
     }
     (report->live ? print_watched : print_totals)(printer, report);
     if (report->findings)
-        print_legend(printer);
+        print_legend(printer, report);
     else
         print_none(printer, report);
     if (!print_lines(printer, report))
@@ -182,6 +223,8 @@ static bool is_limited(const struct printer *printer, const void *state)
     const struct profile_shared_run *totals = &((const struct sharing_report *)state)->totals;
     const struct sharing_report *report = state;
     (void)printer;
+    if (short_threads(report) || !is_own(report))
+        return short_threads(report) != 0;
     return report->watched.late || report->watched.waited || report->watched.reused ||
            report->watched.unknown || totals->exhausted || totals->evicted || totals->early ||
            totals->merged;
@@ -201,6 +244,13 @@ static void print_limits(struct printer *printer, const void *state)
 {
     const struct sharing_report *report = state;
     const struct profile_shared_run *totals = &report->totals;
+    print_item(
+        printer,
+        "threads that used too little CPU time for a sample: %s. What these share with others "
+        "is not seen",
+        short_threads(report));
+    if (!is_own(report))
+        return;
     print_item(printer,
                "touches of a line that another thread had used too long ago to be called sharing: "
                "%s",

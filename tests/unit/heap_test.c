@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The agent's memory of blocks (heap.c) by itself: what it finds, and generations: a block that is freed, and whose address another one
+ * has by then, is not the one that was published. What a thread does that publishes an address and traps at it later is done here by
+ * hand: heap_watch, and heap_generation before and after.
+ */
+#include "agent/heap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+#include <cmocka.h>
+
+enum { PAGE = 4096, GRANULE = 16 };
+static const uint64_t somewhere = UINT64_C(0x7f1234560000);
+
+static void add(uint64_t start, uint64_t bytes, uint32_t node)
+{
+    heap_add(&(struct heap_block){
+        .start = start, .bytes = bytes, .process = 1, .thread = 2, .node = node, .chance = 1});
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* Recorded blocks are known by their free, published or not. */
+static void a_recorded_block_that_is_freed_has_another_generation(void **state)
+{
+    const uint64_t start = somewhere + 32, bytes = 200;
+    struct heap_block found;
+    uint32_t before[13];
+    add(start, bytes, 5);
+    for (uint64_t i = 0; i < 13; i++)
+        before[i] = heap_generation(start + i * GRANULE);
+    assert_true(heap_find(start + 199, &found) && found.node == 5 && found.start == start);
+    assert_true(heap_remove(start));
+    assert_false(heap_find(start + 8, &found));
+    for (uint64_t i = 0; i < 13; i++)
+        assert_int_not_equal(heap_generation(start + i * GRANULE), before[i]);
+    assert_false(heap_remove(start));
+}
+
+/* The next block has the same address, and perhaps size and place: what was published lay in another one. */
+static void a_block_at_the_same_address_is_another_one(void **state)
+{
+    const uint64_t start = somewhere + PAGE;
+    struct heap_block found;
+    add(start, 64, 7);
+    uint32_t published = heap_generation(start + 8);
+    assert_int_equal(heap_generation(start + 8), published); /* nothing was freed */
+    assert_true(heap_remove(start));
+    add(start, 64, 7);
+    assert_true(heap_find(start + 8, &found) && found.node == 7);
+    assert_int_not_equal(heap_generation(start + 8), published);
+    assert_true(heap_remove(start));
+}
+
+/* Recording a block where an old one was not seen to be freed (a free that no wrapper saw) ends that. */
+static void a_block_in_the_place_of_another_ends_it(void **state)
+{
+    const uint64_t start = somewhere + 2 * PAGE;
+    struct heap_block found;
+    add(start, 64, 7);
+    uint32_t published = heap_generation(start + 8);
+    add(start, 48, 9);
+    assert_int_not_equal(heap_generation(start + 8), published);
+    assert_true(heap_find(start + 8, &found) && found.node == 9);
+    assert_true(heap_remove(start));
+}
+
+/* Frees of blocks that were not recorded count where an address was published, and nowhere else. */
+static void frees_of_unrecorded_blocks_count_where_they_are_watched(void **state)
+{
+    const uint64_t start = somewhere + 64 * PAGE, elsewhere = somewhere + 512 * PAGE;
+    uint32_t before = heap_generation(elsewhere + 8);
+    assert_false(heap_may_matter(elsewhere));
+    heap_freed(elsewhere, 64);
+    assert_int_equal(heap_generation(elsewhere + 8), before);
+    heap_watch(start + 40);
+    uint32_t published = heap_generation(start + 40);
+    assert_true(heap_may_matter(start));
+    heap_freed(start + 48, 64); /* its neighbour */
+    assert_int_equal(heap_generation(start + 40), published);
+    heap_freed(start, 48);
+    assert_int_not_equal(heap_generation(start + 40), published);
+}
+
+/* The allocator frees a block by its start, which may lie pages before the address. */
+static void large_blocks_are_watched_at_their_start(void **state)
+{
+    const uint64_t start = somewhere + 128 * PAGE, address = start + 15 * PAGE + 24;
+    heap_watch(address);
+    uint32_t published = heap_generation(address);
+    assert_true(heap_may_matter(start));
+    heap_freed(start, 20 * PAGE);
+    assert_int_not_equal(heap_generation(address), published);
+}
+
+/* Frees are watched for GENERATION_WATCHED_NS at least, and are fast again some time later. */
+static void watching_ends(void **state)
+{
+    const uint64_t start = somewhere + 256 * PAGE;
+    heap_watch(start + 8);
+    uint32_t published = heap_generation(start + 8);
+    sleep_ms(50); /* less than 60 */
+    heap_freed(start, 64);
+    assert_int_not_equal(heap_generation(start + 8), published);
+    heap_watch(start + 8);
+    published = heap_generation(start + 8);
+    sleep_ms(2 * 60 + 10);
+    heap_freed(start, 64);
+    assert_int_equal(heap_generation(start + 8), published);
+    assert_false(heap_may_matter(start));
+}
+
+/* ---- threads ----------------------------------------------------------------------------------- */
+
+/* One block at a time at one address, each with a number of its own, freed before the next: whoever reads the same generation before and
+   after has seen the same block twice. */
+enum { LIVES = 200000, READERS = 2 };
+static const uint64_t contended = UINT64_C(0x7f1300000040);
+static _Atomic bool over;
+
+static void *live_and_die(void *unused)
+{
+    for (uint32_t i = 1; i <= LIVES; i++) {
+        add(contended, 64, i);
+        heap_remove(contended);
+    }
+    atomic_store(&over, true);
+    return unused;
+}
+
+static void *read_twice(void *wrong)
+{
+    while (!atomic_load(&over)) {
+        struct heap_block first, second;
+        uint32_t before = heap_generation(contended + 8);
+        bool known = heap_find(contended + 8, &first);
+        bool again = heap_find(contended + 8, &second);
+        uint32_t after = heap_generation(contended + 8);
+        if (known && again && before == after && first.node != second.node)
+            atomic_fetch_add((_Atomic int *)wrong, 1);
+        if (known && (first.start != contended || first.bytes != 64 || first.chance != 1))
+            atomic_fetch_add((_Atomic int *)wrong, 1);
+    }
+    return NULL;
+}
+
+static void an_equal_generation_means_the_same_block(void **state)
+{
+    static _Atomic int wrong;
+    pthread_t threads[READERS + 1];
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_twice, &wrong), 0);
+    assert_int_equal(pthread_create(&threads[READERS], NULL, live_and_die, NULL), 0);
+    for (int i = 0; i <= READERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recorded_block_that_is_freed_has_another_generation),
+        cmocka_unit_test(a_block_at_the_same_address_is_another_one),
+        cmocka_unit_test(a_block_in_the_place_of_another_ends_it),
+        cmocka_unit_test(frees_of_unrecorded_blocks_count_where_they_are_watched),
+        cmocka_unit_test(large_blocks_are_watched_at_their_start),
+        cmocka_unit_test(watching_ends),
+        cmocka_unit_test(an_equal_generation_means_the_same_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
