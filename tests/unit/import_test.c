@@ -1395,12 +1395,14 @@ static void processes_share_lines_of_files(void **state)
     const struct profile_shared_line *line = &profile->shared_lines[0];
     assert_int_equal(line->object, PROFILE_OBJECT_MAPPED);
     assert_string_equal(line->name, "/dev/shm/queue");
-    assert_true(line->offset == 0x40 && line->false_transfers == 6 && line->true_transfers == 4);
+    /* Both use the line alike: two thirds of each meeting, see part_of_use. */
+    assert_true(line->offset == 0x40 && fabs(line->false_transfers - 4) < 1e-5 &&
+                fabs(line->true_transfers - 8.0 / 3) < 1e-5);
     assert_int_equal(profile->shared_moves_count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct profile_shared_move *move = &profile->shared_moves[i];
         assert_true(move->from_thread + move->to_thread == 1 &&
-                    move->transfers == (move->from_thread ? 4 : 6));
+                    fabs(move->transfers - (move->from_thread ? 8.0 / 3 : 4)) < 1e-5);
     }
     for (size_t i = 0; i < profile->shared_watches_count; i++)
         assert_int_equal(profile->shared_watches[i].cross_process, 1);
