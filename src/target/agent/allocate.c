@@ -48,6 +48,9 @@ static __thread struct clock {
         left; /* bytes to ask for until one is recorded; as a signed number, below 0: this one is */
     uint64_t interval; /* mean bytes between those that are */
     uint64_t last;     /* time stamp counter after the last one */
+    /* Its own: when blocks are recorded depends on the time that takes, and which accesses are
+       sampled must not where they are counted. */
+    struct base_random random;
     bool begun;
 } own;
 static _Atomic uint64_t usual_interval; /* some thread's: for those that begin */
@@ -208,9 +211,9 @@ static uint64_t time_stamp(void)
 }
 
 /* Anywhere in two intervals, so that no pattern of the program's stays in step. */
-static void draw(struct agent_thread *self)
+static void draw(void)
 {
-    own.left = own.interval ? base_random_below(&self->random, 2 * own.interval) : 0;
+    own.left = own.interval ? base_random_below(&own.random, 2 * own.interval) : 0;
 }
 
 /* So that the next one comes when this one's cost is a small part of the time that has passed. */
@@ -264,16 +267,17 @@ static void record(struct agent_thread *self, const void *block, size_t bytes, b
                                       .chance = chance_of(bytes),
                                       .mapped = mapped});
     adjust(began);
-    draw(self);
+    draw();
 }
 
 /* The first one of a thread only sets its clock, unless it is one that would be recorded. */
 static bool begin(struct agent_thread *self, size_t bytes)
 {
     own.begun = true;
+    own.random.state = base_mix64(self->random.state);
     own.interval = atomic_load_explicit(&usual_interval, memory_order_relaxed);
     own.last = time_stamp();
-    draw(self);
+    draw();
     own.left -= bytes + OVERHEAD_BYTES;
     return (int64_t)own.left < 0;
 }
