@@ -446,6 +446,8 @@ static void unmapped(const void *at, size_t bytes)
 {
     uint64_t all = ~UINT64_C(0), mask;
     shared_unmapped(at, bytes);
+    if (agent.region)
+        heap_unmapped((uint64_t)at, bytes);
     if (!heap_maps((uint64_t)at, bytes) ||
         atomic_load_explicit(&agent.filtered, memory_order_relaxed))
         return;

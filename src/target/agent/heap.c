@@ -160,6 +160,16 @@ void heap_freed(uint64_t start, uint64_t bytes)
         change_generations(start, bytes);
 }
 
+void heap_unmapped(uint64_t start, uint64_t bytes)
+{
+    enum { LOOKS = 1024 }; /* more pages cost more to ask about than other numbers that change */
+    bool watched = bytes / PAGE >= LOOKS;
+    for (uint64_t at = start; !watched && at - start < bytes; at += PAGE)
+        watched = heap_pages[at / PAGE % HEAP_PAGES] && is_watched(at);
+    if (watched)
+        change_generations(start, bytes);
+}
+
 /* ---- chains -------------------------------------------------------------------------------------- */
 
 static uint32_t level_of(uint64_t bytes)

@@ -29,6 +29,8 @@ bool heap_find(uint64_t address, struct heap_block *block);
 void heap_after_fork(void);
 /* A block, recorded or not, is being freed. */
 void heap_freed(uint64_t start, uint64_t bytes);
+/* Pages, of a recorded mapping or not, are being unmapped. */
+void heap_unmapped(uint64_t start, uint64_t bytes);
 /* Frees of blocks that hold the address change its generation from now on, for GENERATION_WATCHED_NS at least. */
 void heap_watch(uint64_t address);
 uint32_t heap_generation(uint64_t address);

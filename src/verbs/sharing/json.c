@@ -252,10 +252,9 @@ static void members(struct json *json, const struct sharing_report *report,
     count_or_null(json, "traps", report->live, report->watched.met);
     if (report->live) {
         watched_member(json, report);
-        json_decimal(json, "effective",
-                     report->squares > 0 ? report->transfers * report->transfers / report->squares
-                                         : 0,
-                     6);
+        json_decimal(
+            json, "effective",
+            report->squares > 0 ? report->transfers * report->transfers / report->squares : 0, 6);
     }
     json_decimal(json, "transfers", report->transfers, 12);
     json_count(json, "instructions", totals->instructions);
