@@ -16,8 +16,8 @@ static void look_at(const struct model *model)
         const struct model_figures *figures = model_at(model, i, &key);
         require(model_find(model, key, strlen(key)) == figures);
         for (size_t u = 0; u < figures->use_count; u++)
-            require(figures->uses[u].units &&
-                    (machine->unit_count == 64 || !(figures->uses[u].units >> machine->unit_count)));
+            require(figures->uses[u].units && (machine->unit_count == 64 ||
+                                               !(figures->uses[u].units >> machine->unit_count)));
         for (size_t u = 0; u < figures->busy_count; u++)
             require(figures->busy[u].unit < machine->unit_count);
     }

@@ -8,7 +8,8 @@
 static bool begin(const struct diff_side *side, struct diff_part *part)
 {
     /* As in reports: what a line reads like decides, too, what a finding of it is worth. */
-    struct source_cache sources = {.enabled = true, .not_newer_than_ns = side->profile->run.start_ns};
+    struct source_cache sources = {.enabled = true,
+                                   .not_newer_than_ns = side->profile->run.start_ns};
     struct gain_list *list = NULL;
     if (run_is_own(side->profile)) {
         list = malloc(sizeof *list);
