@@ -547,6 +547,32 @@ static void any_bytes_have_a_result(void **state)
     model_close(model);
 }
 
+/* A chain of a form that the model lacks: estimated, and not certain. */
+CODE(lacking, "1: pmulld %xmm1, %xmm0; pmulld %xmm1, %xmm0; pmulld %xmm1, %xmm0; dec %rcx; jne 1b");
+
+static void estimates_are_not_certain(void **state)
+{
+    struct bounds_block block = {0};
+    struct bounds_options options = {.taken = 1};
+    struct bounds bounds;
+    struct model *model = new_machine();
+    size_t bad;
+    assert_int_equal(
+        bounds_decode(lacking, (size_t)(lacking_end - lacking), 0x1000, true, &block, &bad),
+        BASE_OK);
+    for (size_t i = 3; i < block.count; i++)
+        add_form(model, &block.instructions[i]);
+    assert_true(model_seal(model));
+    assert_int_equal(bounds_of(&block, model, &options, &bounds), BASE_OK);
+    assert_cycles(bounds.predicted, 3);
+    assert_cycles(bounds.recurrence, 3);
+    assert_cycles(bounds.certified, 1); /* the branch; four slots */
+    bounds_free(&bounds);
+    bounds_block_free(&block);
+    model_close(model);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +590,7 @@ int main(void)
         cmocka_unit_test(unions_are_fullest),
         cmocka_unit_test(latencies_are_read),
         cmocka_unit_test(any_bytes_have_a_result),
+        cmocka_unit_test(estimates_are_not_certain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

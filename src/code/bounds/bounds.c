@@ -99,6 +99,21 @@ static void name_limit(struct bounds *out)
     out->next_cycles = cycles[ranked[1]];
 }
 
+/* Estimates are good enough for a prediction: without them once more. */
+static enum base_status certify(const struct work *work, double *certified)
+{
+    struct bounds_options options = *work->options;
+    struct bounds bounds;
+    options.known = true;
+    options.graph = false;
+    enum base_status status = bounds_of(work->block, work->model, &options, &bounds);
+    if (status != BASE_OK)
+        return status;
+    *certified = bounds.certified;
+    bounds_free(&bounds);
+    return BASE_OK;
+}
+
 enum base_status bounds_of(const struct bounds_block *block, const struct model *model,
                            const struct bounds_options *options, struct bounds *bounds)
 {
@@ -120,13 +135,15 @@ enum base_status bounds_of(const struct bounds_block *block, const struct model 
         front_end_of(&work);
     if (status == BASE_OK)
         status = recurrences_of(&work, &least);
+    made.certified = fmax(fmax(made.resource, least), fmax(made.slots, made.branch));
+    if (status == BASE_OK && work.estimates && !options->known)
+        status = certify(&work, &made.certified);
     free(work.costs);
     free(work.estimates);
     if (status != BASE_OK) {
         bounds_free(&made);
         return status;
     }
-    made.certified = fmax(fmax(made.resource, least), fmax(made.slots, made.branch));
     made.predicted = fmax(fmax(made.resource, made.recurrence), made.frontend);
     name_limit(&made);
     *bounds = made;

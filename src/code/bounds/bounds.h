@@ -173,6 +173,8 @@ struct bounds_options {
     bool unrolled;  /* copies follow one another in memory: no taken branch, decoding counts */
     bool graph;     /* keep vertices and arcs, with may-arcs, anti and output */
     unsigned taken; /* taken branches an iteration, if not unrolled */
+    bool
+        known; /* forms that the model lacks cost a slot and nothing else, rather than as similar ones */
     const struct bounds_latencies *latencies; /* NULL: the model's */
 };
 
@@ -185,7 +187,8 @@ struct bounds {
         decode; /* unrolled code that is not in the cache of decoded instructions; else 0 */
     double recurrence_most; /* recurrence, if values make latencies longest */
     double aliased;         /* recurrence, if accesses that may overlap do, at the least distance */
-    double certified, predicted;
+    double certified;       /* with options.known, whatever was asked for */
+    double predicted;
     uint8_t limit, next; /* enum bounds_limit: the largest, the second */
     double next_cycles;  /* of the second */
     float slots_count;   /* fused slots */

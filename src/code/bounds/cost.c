@@ -65,6 +65,14 @@ static void set_uses(const struct work *work, bool indexed, struct cost *cost)
             cost->uses[u].units = loads;
 }
 
+/* Nothing is certain of a form that the model lacks, but that it takes a slot. */
+static void leave_out(struct model_figures *figures)
+{
+    *figures = (struct model_figures){.fused = 1, .fused_indexed = 1, .idioms = figures->idioms};
+    figures->latencies[figures->latency_count++] =
+        (struct model_latency){.from = MODEL_ANY, .to = MODEL_ANY};
+}
+
 /* Of the model, else of similar forms. False: no memory. */
 static bool find_figures(struct work *work, size_t at, struct cost *cost)
 {
@@ -77,6 +85,8 @@ static bool find_figures(struct work *work, size_t at, struct cost *cost)
     if (!work->estimates)
         return false;
     cost->guessed = !model_estimate(work->model, instruction->key, &work->estimates[at]);
+    if (work->options->known)
+        leave_out(&work->estimates[at]);
     cost->figures = &work->estimates[at];
     return true;
 }
