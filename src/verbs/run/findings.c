@@ -273,7 +273,7 @@ static void symptom_item(struct json *json, const struct objects *objects,
     struct profile_memory memory;
     struct objects_found found = object_of(objects, places, symptom, &memory);
     objects_json(json, places, &found);
-    if (symptom->moves) {
+    if (symptom->moves && symptom->object.class) { /* of --deep the advice alone says it */
         json_text(json, "class", symptom->object.class);
         json_text(json, "remedy", symptom->object.remedy);
     }
