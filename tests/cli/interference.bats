@@ -65,6 +65,20 @@ END
     grep -q -F -e '- updat?_not: no function of the program' err
 }
 
+# V8 knows each return address on its stacks; one of a hook's in between is fatal, sometimes.
+@test "interference: functions of an engine that walks its stacks are left alone, calls of libraries timed" {
+    command -v node >/dev/null || skip "no node"
+    nm -D "$(readlink -f "$(command -v node)")" 2>/dev/null | grep -q ' _ZN2v82V810GetVersionEv' || skip "V8 lies in a library of its own"
+    try 0 "$HEADROOM" interference -- node -e 'let s = 0; for (let i = 0; i < 3e7; i++) s += String(i % 99).length; console.log(s)'
+    "$HEADROOM" report --format json interference.headroom | python3 -c '
+import json, os, sys
+found = json.load(sys.stdin)["interference"]
+node = os.path.realpath(sys.argv[1])
+assert [f["why"] for f in found["not_hooked"] if f["module"] == node] == ["it has an engine that must know each return address on a stack"], found["not_hooked"]
+assert not [f for f in found["functions"] if f["module"] == node and f["hooked"] != "import"], found["functions"]
+' "$(command -v node)"
+}
+
 @test "interference: what is executed too often to be timed was called" {
     printf '%s\n' 'static volatile long n;' '__attribute__((noinline)) void tick(void) { for (int i = 0; i < 20; i++) n++; }' \
         'int main(void) { for (long i = 0; i < 20000000; i++) tick(); return 0; }' >often.c
