@@ -9,7 +9,7 @@
  *               (or no loop around both that could have brought the reuse before the use).
  * blocking:     the same, but at least one end lies in a call made by the ancestor: loops of
  *               different functions are not fused, their calls can be made for a part of the
- *               data at a time.
+ *               data at a time. Not where a step goes along a list or down a tree.
  * time tiling:  the same, the reuse's first in the source and a loop around both: the reuse
  *               happens in its next round.
  * reordering:   both ends in the same loops, at a subscript within a subscript or a step along a
@@ -282,7 +282,12 @@ static enum transform_kind between_loops(const struct transform_facts *facts)
         return facts->shared ? TRANSFORM_TIME_TILING : TRANSFORM_NONE;
     if (!facts->forward && facts->shared)
         return TRANSFORM_NONE; /* at one line: either may be first */
-    return facts->use_called || facts->reuse_called ? TRANSFORM_BLOCKING : TRANSFORM_FUSION;
+    if (!facts->use_called && !facts->reuse_called)
+        return TRANSFORM_FUSION;
+    /* Neither a search in a tree nor a walk along a list can be made for a block of it. */
+    return follows_list(facts->use_source) || follows_list(facts->reuse_source)
+               ? TRANSFORM_NONE
+               : TRANSFORM_BLOCKING;
 }
 
 /* `for (auto &x : all)`, `DO 20 J = 1, N` */
