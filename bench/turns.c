@@ -25,7 +25,8 @@ enum { THREADS_MAX = 64, BINS = 40 };
 static _Alignas(64) _Atomic uint64_t line; /* thread << 56 | ns */
 static _Alignas(64) pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
-static uint64_t end_ns, work_ns;
+static uint64_t end_ns, work_ns,
+    phases_count; /* as many for each thread: all meet at the barrier */
 static unsigned threads;
 static const char *mode;
 static uint64_t bins[THREADS_MAX][BINS];
@@ -70,7 +71,7 @@ static void turn(uint64_t who)
 
 static void phases(uint64_t who)
 {
-    for (uint64_t phase = 1; now_ns() < end_ns - 200000000; phase++) {
+    for (uint64_t phase = 1; phase <= phases_count; phase++) {
         uint64_t began = now_ns();
         do
             if (phase % threads + 1 == who)
@@ -128,10 +129,12 @@ static void measure(const char *name, unsigned count, uint64_t between_ns, doubl
     atomic_store(&line, 0);
     pthread_barrier_init(&barrier, NULL, count);
     end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    phases_count = (uint64_t)(seconds * 1e9) / (work_ns + 1);
     for (uintptr_t i = 0; i < count; i++)
         pthread_create(&made[i], NULL, run, (void *)(i + 1));
     for (unsigned i = 0; i < count; i++)
         pthread_join(made[i], NULL);
+    pthread_barrier_destroy(&barrier);
     print(seconds);
 }
 
