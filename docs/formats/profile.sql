@@ -631,8 +631,8 @@ CREATE TABLE transfer(position INTEGER PRIMARY KEY, first INTEGER NOT NULL, seco
 --   second                context                     key
 --   object                name                        key
 --   cause                 name                        key
---   kind                  0 to 6                      key
---   size                  0 to 2^50                   key
+--   kind                  0 to 6                      key; since version 13
+--   size                  0 to 2^50                   key; since version 13
 --   transfers             0 to 1e+30                  sum
 --   whole                 0 to 1e+30                  sum
 --   instructions          0 to 1e+30                  sum
@@ -674,7 +674,7 @@ CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL,
 --   waited                0 to 2^50
 --   reused                0 to 2^50
 --   unknown               0 to 2^50
---   cross_process         0 to 2^50
+--   cross_process         0 to 2^50; since version 13
 
 -- Since version 12. Merging: rows with equal keys become one.
 CREATE TABLE shared_seen(line INTEGER PRIMARY KEY, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL, true_traps INTEGER NOT NULL, false_traps INTEGER NOT NULL, true_squares REAL NOT NULL, false_squares REAL NOT NULL);

@@ -190,7 +190,7 @@ static bool is_expected(const struct reader *reader, const char *name, const cha
     for (size_t i = 0; i < SCHEMA_TABLES; i++)
         if (strcmp(name, schema_tables[i]->name) == 0 &&
             schema_tables[i]->since <= reader->version) {
-            schema_sql(schema_tables[i], expected);
+            schema_sql(schema_tables[i], reader->version, expected);
             return strcmp(sql, expected) == 0;
         }
     return false;
@@ -383,8 +383,9 @@ static bool prepare_select(struct reader *reader, const struct schema_table *tab
     char sql[512];
     int used = snprintf(sql, sizeof sql, "SELECT");
     for (size_t i = 0; i < table->columns_count; i++)
-        used += snprintf(sql + used, sizeof sql - (size_t)used, "%s \"%s\"", i ? "," : "",
-                         table->columns[i].name);
+        used += snprintf(sql + used, sizeof sql - (size_t)used,
+                         table->columns[i].since > reader->version ? "%s 0" : "%s \"%s\"",
+                         i ? "," : "", table->columns[i].name);
     used += snprintf(sql + used, sizeof sql - (size_t)used, " FROM \"%s\"", table->name);
     if (table->columns[0].type == SCHEMA_POSITION)
         snprintf(sql + used, sizeof sql - (size_t)used, " ORDER BY \"%s\"", table->columns[0].name);

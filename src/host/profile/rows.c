@@ -70,13 +70,15 @@ static size_t count_keys(const struct schema_table *table)
 }
 
 /* The primary key is the position, or else the keys are. */
-void schema_sql(const struct schema_table *table, char sql[SCHEMA_SQL_BYTES])
+void schema_sql(const struct schema_table *table, int version, char sql[SCHEMA_SQL_BYTES])
 {
     bool position = table->columns[0].type == SCHEMA_POSITION;
     size_t keys = position ? 1 : count_keys(table), named = 0;
     size_t used = (size_t)snprintf(sql, SCHEMA_SQL_BYTES, "CREATE TABLE %s(", table->name);
     for (size_t c = 0; c < table->columns_count; c++) {
         const struct schema_column *column = &table->columns[c];
+        if (column->since > version)
+            continue;
         used += (size_t)snprintf(sql + used, SCHEMA_SQL_BYTES - used, "%s%s %s%s", c ? ", " : "",
                                  column->name, sql_type(column),
                                  c == 0 && keys == 1 ? " PRIMARY KEY"

@@ -652,8 +652,8 @@ static const struct schema_column transfers_columns[] = {
     {MEMBER(transfer, second), ID(contexts), KEY},
     {MEMBER(transfer, object), NAME, KEY},
     {MEMBER(transfer, cause), NAME, KEY},
-    {MEMBER(transfer, kind), BELOW(PROFILE_OBJECTS), KEY},
-    {MEMBER(transfer, size), COUNT, KEY},
+    {MEMBER(transfer, kind), BELOW(PROFILE_OBJECTS), KEY, .since = 13},
+    {MEMBER(transfer, size), COUNT, KEY, .since = 13},
     {MEMBER(transfer, transfers), WEIGHT, SUM},
     {MEMBER(transfer, whole), WEIGHT, SUM},
     {MEMBER(transfer, instructions), WEIGHT, SUM},
@@ -687,11 +687,16 @@ static const struct schema_column located_columns[] = {
 TABLE(located, located, "located", 12, .order = SCHEMA_ASCENDING);
 
 static const struct schema_column shared_watches_columns[] = {
-    {MEMBER(shared_watch, process), PROCESS, KEY}, {MEMBER(shared_watch, samples), COUNT},
-    {MEMBER(shared_watch, armed), COUNT},          {MEMBER(shared_watch, met), COUNT},
-    {MEMBER(shared_watch, reads), COUNT},          {MEMBER(shared_watch, late), COUNT},
-    {MEMBER(shared_watch, waited), COUNT},         {MEMBER(shared_watch, reused), COUNT},
-    {MEMBER(shared_watch, unknown), COUNT},        {MEMBER(shared_watch, cross_process), COUNT},
+    {MEMBER(shared_watch, process), PROCESS, KEY},
+    {MEMBER(shared_watch, samples), COUNT},
+    {MEMBER(shared_watch, armed), COUNT},
+    {MEMBER(shared_watch, met), COUNT},
+    {MEMBER(shared_watch, reads), COUNT},
+    {MEMBER(shared_watch, late), COUNT},
+    {MEMBER(shared_watch, waited), COUNT},
+    {MEMBER(shared_watch, reused), COUNT},
+    {MEMBER(shared_watch, unknown), COUNT},
+    {MEMBER(shared_watch, cross_process), COUNT, .since = 13},
 };
 TABLE(shared_watches, shared_watch, "shared_watch", 12, .merging = SCHEMA_APART,
       .order = SCHEMA_ASCENDING);

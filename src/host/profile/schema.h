@@ -4,8 +4,8 @@
  * read, checked and merged all follow from the declaration. docs/formats/profile.md says what the
  * columns mean.
  *
- * A later version adds tables (`since` = that version) or keys of `run`; it never
- * changes a table. So every newer headroom reads every older file.
+ * A later version adds tables (`since` = that version), columns that are no part of a primary key, or
+ * keys of `run`; it changes nothing else. So every newer headroom reads every older file.
  *
  * Rejected: X-macros from which the structs of profile.h follow as well. The structs are what
  * everybody reads, and lists of macro calls hide their types from readers and tools.
@@ -66,6 +66,7 @@ struct schema_column {
     enum schema_type type;
     enum schema_rule rule;
     bool null;            /* TEXT, NAME, BUILD_ID: may be NULL */
+    int since;            /* version of the file, if later than the table's; 0 in older files */
     size_t offset, bytes; /* in the item */
     uint64_t most;        /* COUNT32, COUNT64 */
     double low, high;     /* SIGNED, REAL */
@@ -119,9 +120,9 @@ extern const struct schema_table schema_run;
 /* Tables with another form: key/value and strings. */
 extern const char schema_run_sql[], schema_name_sql[];
 
-/* CREATE TABLE as it stands in the file: a file whose schema reads otherwise is refused. */
+/* CREATE TABLE as it stands in files of that version: a file whose schema reads otherwise is refused. */
 enum { SCHEMA_SQL_BYTES = 1024 };
-void schema_sql(const struct schema_table *table, char sql[SCHEMA_SQL_BYTES]);
+void schema_sql(const struct schema_table *table, int version, char sql[SCHEMA_SQL_BYTES]);
 
 /* ---- rows (rows.c) ------------------------------------------------------------------------- */
 

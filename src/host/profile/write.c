@@ -126,7 +126,7 @@ static int write_table(struct writer *writer, const struct schema_table *table)
     char sql[SCHEMA_SQL_BYTES];
     sqlite3_stmt *statement = NULL;
     struct schema_items items = schema_items(writer->profile, table);
-    schema_sql(table, sql);
+    schema_sql(table, PROFILE_VERSION, sql);
     int result = sqlite3_exec(writer->db, sql, NULL, NULL, NULL);
     if (result == SQLITE_OK)
         result = prepare_insert(writer, table, &statement);
