@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Scripts of this folder as modules: their names do not end in .py."""
+"""What scripts of this folder share: each other as modules (their names do not end in .py), tables in documents."""
 import importlib.machinery
 import importlib.util
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def write_document(path, begin, end, text):
+    """Replaces what is between the two marks."""
+    with open(path, encoding="utf-8") as file:
+        before, rest = file.read().split(begin)
+        after = rest.split(end)[1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + begin + "\n" + text + end + after)
 
 
 def load(path):

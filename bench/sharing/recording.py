@@ -72,9 +72,4 @@ def machine():
 
 def write_document(path, name, text):
     """Between <!-- name: ... --> and <!-- name ends -->."""
-    begin, end = f"<!-- {name}: generated, do not edit -->", f"<!-- {name} ends -->"
-    with open(path, encoding="utf-8") as file:
-        before, rest = file.read().split(begin)
-        after = rest.split(end)[1]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + text + end + after)
+    scripts.write_document(path, f"<!-- {name}: generated, do not edit -->", f"<!-- {name} ends -->", text)
