@@ -293,7 +293,7 @@ static void kernels_have_their_bounds(void **state)
     EXPECT(counted, 5, 1, 1);
 }
 
-/* What values can make of it is told beside. */
+/* The longest latency that values can cause is a figure of its own. */
 static void division_varies(void **state)
 {
     struct loop loop = BOUND(quotient);

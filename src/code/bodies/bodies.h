@@ -4,7 +4,7 @@
  * lines.
  *
  * A loop with branches inside has several ways through. The one taken here is that of the most samples where there are any, else the
- * one that falls through where it can: compilers put there what they hold to be likely. How many ways there are is told.
+ * one that falls through where it can: compilers put there what they hold to be likely. The number of ways is recorded.
  *
  * Where samples are known, loops around others are bodies, too, if there are samples in code that is theirs alone: by a way that
  * goes around the loops within, if there is one.
@@ -48,8 +48,8 @@ struct bodies { /* {0} is empty */
 /* How many samples lie in [start, end)? NULL: none are known. */
 typedef double bodies_weigh(void *context, uint64_t start, uint64_t end);
 
-/* Appends the innermost loops of the function in [start, end), by address of their heads. A function of which the flow cannot be
-   told has none. BASE_NO_MEMORY, BASE_TOO_LARGE (BODIES_LOOPS_MAX); BASE_MALFORMED: the bytes are not in the file. */
+/* Appends the innermost loops of the function in [start, end), by address of their heads. A function whose control flow is not
+   known has none. BASE_NO_MEMORY, BASE_TOO_LARGE (BODIES_LOOPS_MAX); BASE_MALFORMED: the bytes are not in the file. */
 enum base_status bodies_of(struct binary *binary, uint64_t start, uint64_t end, bodies_weigh *weigh,
                            void *context, struct bodies *bodies);
 void bodies_free(struct bodies *bodies);

@@ -37,8 +37,8 @@ struct calibrate_report {
 };
 
 /*
- * Measures. quick: forms of common mnemonics alone, which takes 3 s, at most 12 on a busy machine; else all: 15 s, at most 45. step: told now and then how
- * many forms of how many are done; may be NULL. BASE_UNSUPPORTED, BASE_IO, BASE_NO_MEMORY: why has a sentence. *model: the
+ * Measures. quick: forms of common mnemonics alone, which takes 3 s, at most 12 on a busy machine; else all: 15 s, at most 45. step: called now and then with
+ * the number of forms that are done, and of all; may be NULL. BASE_UNSUPPORTED, BASE_IO, BASE_NO_MEMORY: why has a sentence. *model: the
  * caller's, sealed, not kept yet.
  */
 typedef void calibrate_step(void *context, size_t done, size_t total);

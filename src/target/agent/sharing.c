@@ -113,7 +113,7 @@ bool sharing_asked(void)
 {
     if (!agent.region->config.sharing_ms)
         return false;
-    bool others = shared_with_others(); /* they are told of this process, too */
+    bool others = shared_with_others(); /* which announces this process to them, too */
     return atomic_load_explicit(&threads, memory_order_relaxed) > 1 || others;
 }
 
