@@ -25,8 +25,8 @@ enum { THREADS_MAX = 64, BINS = 40 };
 static _Alignas(64) _Atomic uint64_t line; /* thread << 56 | ns */
 static _Alignas(64) pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
-static uint64_t end_ns, work_ns,
-    phases_count; /* as many for each thread: all meet at the barrier */
+static uint64_t end_ns, work_ns;
+static uint64_t phases_count; /* the same for all threads, which meet at the barrier */
 static unsigned threads;
 static const char *mode;
 static uint64_t bins[THREADS_MAX][BINS];
