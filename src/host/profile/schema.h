@@ -4,8 +4,8 @@
  * read, checked and merged all follow from the declaration. docs/formats/profile.md says what the
  * columns mean.
  *
- * A later version adds tables (`since` = that version), columns that are no part of a primary key, or
- * keys of `run`; it changes nothing else. So every newer headroom reads every older file.
+ * A later version adds tables (`since` = that version), columns that are no part of a primary
+ * key, or keys of `run`; it changes nothing else. So every newer headroom reads every older file.
  *
  * Rejected: X-macros from which the structs of profile.h follow as well. The structs are what
  * everybody reads, and lists of macro calls hide their types from readers and tools.
@@ -120,7 +120,8 @@ extern const struct schema_table schema_run;
 /* Tables with another form: key/value and strings. */
 extern const char schema_run_sql[], schema_name_sql[];
 
-/* CREATE TABLE as it stands in files of that version: a file whose schema reads otherwise is refused. */
+/* CREATE TABLE as it stands in files of that version: a file whose schema reads otherwise is
+   refused. */
 enum { SCHEMA_SQL_BYTES = 1024 };
 void schema_sql(const struct schema_table *table, int version, char sql[SCHEMA_SQL_BYTES]);
 
