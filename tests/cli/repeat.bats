@@ -162,11 +162,53 @@ S
 
 # ---- --deep -------------------------------------------------------------------------------------
 
+# The machine is measured by the first of these tests only.
+measured_once()
+{
+    export HEADROOM_CACHE=$BATS_FILE_TMPDIR/cache
+}
+
+deep()
+{
+    measured_once
+    try 0 "$HEADROOM" run --deep "$@"
+}
+
+@test "deep: the loops with most CPU time are bounded, behind what to fix first" {
+    needs_engine
+    cat >dot.c <<'EOF'
+double a[1000], b[1000];
+int main(void)
+{
+    double sum = 0;
+    for (int i = 0; i < 300000; i++) {
+        __asm__ volatile("" ::: "memory");
+        for (int j = 0; j < 1000; j++)
+            sum += a[j] * b[j]; // @sum
+    }
+    return sum > 1;
+}
+EOF
+    "${CC:-cc}" -O2 -g dot.c -o dot
+    deep --max-time 40 --rate 500 -- ./dot
+    [ "$(grep -nE '^(What to fix first|Loops)' err | cut -d: -f2 | cut -c1-5 | tr '\n' ' ')" = "What  Loops " ]
+    grep -q 'additions or multiplications wait for each other' err || grep -q 'accumulator' err
+    "$HEADROOM" report --format json run.headroom >json
+    python3 - json "$(grep -n @sum dot.c | cut -d: -f1)" <<'P'
+import json, sys
+report = json.load(open(sys.argv[1]))
+loop = report["limits"]["loops"][0]
+assert loop["function"] == "main" and loop["limit"] == "recurrence" and loop["circuit"][0]["line"] == int(sys.argv[2]), loop
+assert loop["bounds"]["recurrence"] >= 2 and loop["advice"]["id"] == "limits.accumulator", loop
+assert report["run"]["time"]["samples"] and len(report["limits"]["loops"]) <= 3, report["limits"]
+P
+}
+
 @test "deep: what samples estimate is counted" {
     needs_engine
     local refill=$(dirname "$HEADROOM")/tests/programs/silent_refill
     echo before >run.headroom.old
-    try 0 "$HEADROOM" run --rate 1000 --deep -- "$refill" 1.5
+    deep --rate 1000 -- "$refill" 1.5
     [ "$(cat run.headroom.old)" = before ]
     [ "$(ls | tr '\n' ' ')" = 'all err out run.headroom run.headroom.old ' ]
     grep -q '^headroom: running the command once more to count all accesses' err
@@ -195,7 +237,7 @@ P
     needs_engine
     local columns=$(dirname "$HEADROOM")/tests/programs/columns line
     line=$(grep -n @columns "$(dirname "$BATS_TEST_FILENAME")/../programs/columns.c" | cut -d: -f1)
-    try 0 "$HEADROOM" run --rate 1000 --deep -- "$columns" columns 4
+    deep --rate 1000 -- "$columns" columns 4
     cat >misses.py <<'P'
 import json, sys
 report, line = json.load(open(sys.argv[1])), int(sys.argv[2])
@@ -222,7 +264,7 @@ P
     local sharing=$(dirname "$HEADROOM")/tests/programs/sharing line
     line=$(grep -n '@writes' "$(dirname "$BATS_TEST_FILENAME")/../programs/sharing.c" | head -1 | cut -d: -f1)
     for case in ww true padded; do
-        try 0 "$HEADROOM" run --rate 1000 --deep -- "$sharing" $case 300
+        deep --rate 1000 -- "$sharing" $case 300
         cp err $case.text
         "$HEADROOM" report --format json run.headroom >$case.json
         grep -q '^headroom: running the command once more to find cache lines that threads take' $case.text
@@ -259,6 +301,7 @@ P
 
 @test "deep: behind repeated runs" {
     needs_engine
+    measured_once
     try 3 "$HEADROOM" run --repeat 2 --deep -- "$AGAIN" runs 300 3
     [ "$(cat out)" = "run 1" ]
     [ "$(wc -l <runs)" -eq 4 ]
@@ -279,7 +322,7 @@ P
     [ "$(wc -l <runs)" -eq 3 ]
     field 'report["degraded"]' | grep -q 'gave nothing: its time was over (--max-time)'
     rm runs
-    try 0 "$HEADROOM" run --deep -- "$AGAIN" runs 10 0 4
+    deep -- "$AGAIN" runs 10 0 4
     field 'report["degraded"]' | grep -q 'gave nothing: the program did not end as in the first run'
     rm runs
     "$HEADROOM" run --deep -- "$AGAIN" runs 10 0 < <(echo) >/dev/null 2>err

@@ -7,6 +7,8 @@
  *   distances  by the same, how far apart uses of the same data are: the misses there
  *   transfers  of programs with several threads, by the same: lines of memory that these take from each other
  *
+ * Behind them, without a run: what bounds the loops with most CPU time, as by `headroom limits`.
+ *
  * Each is a step, which has a run of its own: the agent times executions or takes samples, not both at once, because a
  * tick within a hook would be the hook's; the exact engine has memory for one question at a time. How much CPU time lines take is
  * known by the samples alone.
@@ -16,7 +18,9 @@
  */
 #include "cli/sequel.h"
 
+#include "assess/assess.h"
 #include "gain/attach.h"
+#include "model/model.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -232,6 +236,53 @@ static bool attach(struct deep *deep, struct profile *profile)
     return good;
 }
 
+/* ---- loops ------------------------------------------------------------------------------------------ */
+
+enum { LOOPS_OF_DEEP = 3, CALIBRATION_MOST_S = 12 };
+
+/* False: why is in the deep's sentence. Without a loop that has samples there is nothing to say. */
+static bool bound_with(struct deep *deep, struct profile *profile, const struct model *model)
+{
+    struct binary_options symbols = symbol_options(deep->first->settings);
+    enum base_status status =
+        assess_profile(profile, &symbols, &(struct assess_options){.model = model}, LOOPS_OF_DEEP);
+    if (status != BASE_OK)
+        snprintf(deep->sentence, sizeof deep->sentence, "cannot find the loops of the run: %s",
+                 base_status_text(status));
+    return status == BASE_OK;
+}
+
+static void bound_loops(struct deep *deep)
+{
+    struct profile *profile = NULL;
+    struct model *model = NULL;
+    struct util_text why = {0};
+    deep->until_ns = sequel_deadline_ns(deep->sequel);
+    if (left_s(deep) < CALIBRATION_MOST_S)
+        return;
+    if (profile_read(deep->first->written, &profile, deep->error, sizeof deep->error) != BASE_OK) {
+        say("%s", deep->error);
+        return;
+    }
+    if (!profile->times_count) {
+        profile_free(profile);
+        return;
+    }
+    bool good = machine_open("here", deep->first->settings->quiet, &model, &why) == BASE_OK;
+    if (!good)
+        snprintf(deep->sentence, sizeof deep->sentence, "loops have no bounds: %.*s",
+                 (int)(sizeof deep->sentence / 2), why.count ? why.bytes : "out of memory");
+    if (!good || !bound_with(deep, profile, model)) {
+        say("%s", deep->sentence);
+        sequel_degraded(profile, deep->sentence);
+    }
+    if (!sequel_replace(deep->first, profile, deep->error))
+        say("%s", deep->error);
+    model_close(model);
+    util_text_free(&why);
+    profile_free(profile);
+}
+
 /* ---- all together --------------------------------------------------------------------------------- */
 
 static void take_step(struct deep *deep)
@@ -263,4 +314,6 @@ void deep_run(struct recording *recording)
         deep.step = &steps[i];
         take_step(&deep);
     }
+    if (!recording_signalled())
+        bound_loops(&deep);
 }

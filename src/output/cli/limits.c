@@ -48,17 +48,23 @@ static void show_measuring(void *progress, size_t done, size_t total)
     progress_step(progress, "measuring this machine's instructions", done, total);
 }
 
-/* Of this machine the most common instructions are measured when it is first asked for. */
+enum base_status machine_open(const char *name, bool quiet, struct model **model,
+                              struct util_text *why)
+{
+    struct progress progress = {0};
+    progress_begin(&progress, quiet);
+    enum base_status status = strcmp(name, "here")
+                                  ? model_open(name, model, why)
+                                  : calibrate_here(show_measuring, &progress, model, why);
+    progress_end(&progress);
+    return status;
+}
+
 static bool open_model(struct assessing *assessing)
 {
     struct util_text why = {0};
-    struct progress progress = {0};
-    const char *name = own(assessing->settings)->machine;
-    progress_begin(&progress, assessing->settings->quiet);
-    enum base_status status =
-        strcmp(name, "here") ? model_open(name, &assessing->model, &why)
-                             : calibrate_here(show_measuring, &progress, &assessing->model, &why);
-    progress_end(&progress);
+    enum base_status status = machine_open(own(assessing->settings)->machine,
+                                           assessing->settings->quiet, &assessing->model, &why);
     if (status != BASE_OK)
         snprintf(assessing->error, sizeof assessing->error, "%s",
                  why.bytes ? why.bytes : base_status_text(status));

@@ -42,10 +42,11 @@ static const struct option_spec run_options[] = {
          "cache, are then not estimates. If there is no time to follow all lines of memory for "
          "the latter, one in 64 is followed. If it has several threads, run it before that to "
          "time executions of functions, as 'headroom interference' does, and list what threads "
-         "waited for; and at last once more under the exact engine to find cache lines that "
+         "waited for; and once more under the exact engine to find cache lines that "
          "threads take from each other, as 'headroom sharing' does. Runs under the exact engine "
-         "share the time that is left evenly. Input, output and exit status are as with --repeat; "
-         "if a run fails or does not fit into its time, that is said, and its findings are those "
+         "share the time that is left evenly. Then the three loops with most CPU time are bounded, "
+         "as by 'headroom limits'. Input, output and exit status are as with --repeat; if a run "
+         "fails or does not fit into its time, that is said, and its findings are those "
          "of the samples."},
     OPTION_RATE,
     OPTION_FOLLOW,

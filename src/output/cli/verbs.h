@@ -14,6 +14,9 @@
 #include "compare/diff.h"
 #include "show/report.h"
 
+struct model;
+struct util_text;
+
 /* The verbs, in the order in which they are listed. Each has a file of its own that defines NAME_verb. */
 /* clang-format off */ /* it never settles on one form of such a list */
 #define VERBS(X) \
@@ -57,6 +60,11 @@ struct progress {
 void progress_begin(struct progress *progress, bool quiet);
 void progress_step(void *progress, const char *step, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
+
+/* The model of the machine `name`; "here" is this one, whose most common instructions are measured when it is first asked for.
+   Not BASE_OK: why has a sentence, unless memory is short. */
+enum base_status machine_open(const char *name, bool quiet, struct model **model,
+                              struct util_text *why);
 
 /* A stream into the pager, or standard output itself when that is no terminal. */
 struct pager {

@@ -232,9 +232,12 @@ static const struct analysis_text *find_lead(const struct printer *printer)
 static bool print_findings(struct printer *printer, const struct part *parts)
 {
     const struct analysis_text *lead = find_lead(printer);
-    for (; parts->text; parts++)
-        if (parts->text->findings && (!lead || parts->text == lead) &&
-            !parts->text->findings(printer, parts->state))
+    for (const struct part *part = parts; part->text; part++)
+        if (part->text->findings && (!lead || part->text == lead) &&
+            !part->text->findings(printer, part->state))
+            return false;
+    for (const struct part *part = parts; part->text && lead; part++)
+        if (part->text->beside && part->text != lead && !part->text->findings(printer, part->state))
             return false;
     return true;
 }
@@ -265,7 +268,7 @@ static bool has_limits(const struct printer *printer, const struct part *parts)
 {
     const struct analysis *recorded = analysis_find(printer->profile->run.verb);
     bool sampled = !printer->places.exact && (!recorded || recorded->samples);
-    bool limited = sampled || printer->profile->degraded_count;
+    bool limited = (sampled && printer->profile->run.attempted) || printer->profile->degraded_count;
     for (; parts->text && !limited; parts++)
         limited = parts->text->is_limited && parts->text->is_limited(printer, parts->state);
     return limited;

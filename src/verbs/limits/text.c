@@ -150,6 +150,12 @@ static bool print_resources(struct printer *printer, const struct limits_loop *l
     return true;
 }
 
+/* A report of loops alone? Behind what to fix first the units are left to that. */
+static bool is_own(const struct printer *printer)
+{
+    return analysis_find(printer->profile->run.verb) == &limits_analysis;
+}
+
 static bool print_loop(struct printer *printer, const struct limits_loop *loop)
 {
     char verdict[TEXT_BYTES];
@@ -161,7 +167,7 @@ static bool print_loop(struct printer *printer, const struct limits_loop *loop)
     print_given(printer, &advice, loop->number);
     print_bounds(printer, loop);
     print_circuit(printer, loop);
-    return print_resources(printer, loop);
+    return !is_own(printer) || print_resources(printer, loop);
 }
 
 /* ---- the slots ------------------------------------------------------------------------------------------- */
@@ -188,9 +194,19 @@ static bool describe(const struct printer *printer, char *line, size_t bytes)
     if (!profile->limit_runs_count)
         return false;
     const struct profile_limit_run *run = &profile->limit_runs[0];
-    snprintf(line, bytes, "bounds for %s: %s, %s", run->machine, run->title,
-             run->measured ? "a model measured on this machine" : "a model from tables");
+    if (run->measured)
+        snprintf(line, bytes, "bounds for this machine, as measured here: %s", run->title);
+    else
+        snprintf(line, bytes, "bounds for %s: %s, from tables", run->machine, run->title);
     return true;
+}
+
+/* For the report of another verb, whose head does not say it. */
+static void print_model(struct printer *printer)
+{
+    char line[TEXT_BYTES];
+    if (describe(printer, line, sizeof line))
+        fprintf(printer->out, "  %s%s%s\n", print_on(printer, DIM), line, print_off(printer));
 }
 
 static bool print_findings(struct printer *printer, void *state)
@@ -199,7 +215,10 @@ static bool print_findings(struct printer *printer, void *state)
     size_t shown = report->count;
     if (!printer->profile->limit_runs_count)
         return true;
-    fprintf(printer->out, "\n%sLoops%s\n", print_on(printer, STRONG), print_off(printer));
+    fprintf(printer->out, "\n%sLoops%s%s\n", print_on(printer, STRONG), print_off(printer),
+            is_own(printer) ? "" : "  what bounds those with most CPU time");
+    if (!is_own(printer))
+        print_model(printer);
     if (printer->options->limit && shown > printer->options->limit)
         shown = printer->options->limit;
     for (size_t i = 0; i < shown; i++)
@@ -221,4 +240,5 @@ const struct analysis_text limits_text = {
     .narrow = narrow,
     .describe = describe,
     .findings = print_findings,
+    .beside = true,
 };

@@ -191,6 +191,8 @@ static void print_heading(struct printer *printer, const struct time_profile *ti
                   100 * GAIN_LEAST);
     if (!shown && list->strong)
         run_add_functions(printer, time, "; it goes to ", line, sizeof line);
+    if (!shown && printer->profile->limit_loops_count)
+        print_add(line, sizeof line, "; what bounds its loops follows");
     fprintf(printer->out, "\n%sWhat to fix first%s  ", print_on(printer, STRONG),
             print_off(printer));
     print_wrap(printer, PLAIN, 19, 2, line);
