@@ -975,6 +975,21 @@ static void sharing_that_was_sampled_bounds_what_is_gained(void **state)
     assert_true(finding->low == 0 && finding->direct_low == 0);
     assert_true(finding->direct_high > 0.4 && finding->direct_high < 0.46);
     assert_true(finding->ceiling > 0.4 && finding->ceiling < 0.46 && user > 0);
+    assert_string_equal(symptom->advice.id, "sharing.apart");
+    end(&made);
+
+    /* A library's code, called there, and memory of its own: nobody can pad that. The same code and a variable of the program: that can be. */
+    profile_add_modules(profile)->path = "/lib/x86_64-linux-gnu/libgomp.so.1";
+    uint32_t inside = add(profile, fixture->line11, "GOMP_parallel", 0,
+                          (uint32_t)profile->modules_count - 1, 900);
+    profile->shared_pairs[0].first = profile->shared_pairs[0].second = inside;
+    make(fixture, &made);
+    assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.apart");
+    end(&made);
+    profile->shared_lines[0].object = PROFILE_OBJECT_THREAD;
+    make(fixture, &made);
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.runtime");
     end(&made);
 }
 

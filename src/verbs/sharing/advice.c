@@ -40,6 +40,28 @@ static const char mixed[] =
     "Some of the bytes are shared, others merely lie beside them: put the shared ones on a line "
     "of their own first, and see what is left.";
 
+static const char runtime[] =
+    "Both the code and the memory are a library's own, such as a runtime's of threads: use it less "
+    "often. Give each thread larger pieces of work (with OpenMP larger chunks, or "
+    "schedule(static)), and begin parallel regions less often.";
+
+static bool is_systems(const struct places *places, uint32_t context)
+{
+    return places->system[places->profile->contexts[context].frame];
+}
+
+/* By innermost frames: a copy of the program's own data by the library would be another matter, but that has an object of the program's. */
+static bool is_runtimes(const struct places *places, const struct sharing_line *line)
+{
+    double own = 0;
+    if (line->row->object != PROFILE_OBJECT_THREAD && line->row->object != PROFILE_OBJECT_UNKNOWN)
+        return false;
+    for (size_t i = 0; i < line->pairs_count; i++)
+        if (!is_systems(places, line->pairs[i].first) || !is_systems(places, line->pairs[i].second))
+            own += line->pairs[i].transfers;
+    return own < (1 - SHARING_CLEAR) * line->transfers;
+}
+
 /* Of two accesses one reads: nobody writes beside another's writes. */
 static bool only_read_beside(const struct sharing_line *line)
 {
@@ -55,9 +77,11 @@ static struct advice advise(const char *id, const char *text)
     return (struct advice){.id = id, .text = text, .evidence = ADVICE_EXACT};
 }
 
-static struct advice choose(const struct sharing_line *line)
+static struct advice choose(const struct places *places, const struct sharing_line *line)
 {
     uint32_t object = line->row->object;
+    if (is_runtimes(places, line))
+        return advise("sharing.runtime", runtime);
     if (line->class == SHARING_MIXED && line->locked)
         return advise("sharing.lock-beside", lock_beside);
     if (line->class == SHARING_MIXED)
@@ -84,7 +108,7 @@ struct advice sharing_usual(const char *id, const char **what)
         {"sharing.blocks", blocks, wrongly},   {"sharing.read-mostly", read_mostly, wrongly},
         {"sharing.stack", stack, wrongly},     {"sharing.lock", lock, rightly},
         {"sharing.same", same_bytes, rightly}, {"sharing.lock-beside", lock_beside, both},
-        {"sharing.mixed", mixed, both},
+        {"sharing.mixed", mixed, both},        {"sharing.runtime", runtime, "sharing"},
     };
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         if (strcmp(all[i].id, id) == 0) {
@@ -96,7 +120,7 @@ struct advice sharing_usual(const char *id, const char **what)
 
 struct advice sharing_advice(const struct sharing_report *report, const struct sharing_line *line)
 {
-    struct advice advice = choose(line);
+    struct advice advice = choose(report->places, line);
     if (report->live)
         advice.evidence = line->few ? ADVICE_WEAK : ADVICE_STRONG;
     return advice;
