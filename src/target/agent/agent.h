@@ -296,12 +296,15 @@ struct agent_sharing {
     float weight;     /* of this thread's sample, times the entries that there were */
     unsigned watched; /* words, when the watch began */
     struct agent_waits {
-        uint64_t ns, count; /* when, and how often the thread had waited in the kernel */
-    } earlier, later;       /* looks at it, some time apart */
-    uint64_t began_ns;      /* when the thread did */
-    uint32_t serial;        /* of its latest entry */
-    uint16_t number;        /* of the thread in its process */
-    bool sampled;           /* ever */
+        uint64_t ns, count,
+            cpu_ns; /* when, how often the thread had waited in the kernel by then, and its CPU time */
+    } earlier, later;   /* looks at it, some time apart */
+    uint64_t armed_ns;  /* when the watch began, */
+    uint64_t others_ns; /* and the CPU time of the entry's thread then; 0: not known */
+    uint64_t began_ns;  /* when the thread did */
+    uint32_t serial;    /* of its latest entry */
+    uint16_t number;    /* of the thread in its process */
+    bool sampled;       /* ever */
 };
 
 /* In place of a kind of detect's: the attempt is to be published. */

@@ -14,10 +14,11 @@
  *
  * What took turns is not shared: touches are not connected if they lie farther apart than config.sharing_ms, if threads have left a
  * barrier in between, if the second thread began later than the first touch, or if it may have waited in the kernel in between. Nor is memory that was freed in between.
- * Nobody tells when a thread waited, only how often it has. One that has done so now and then since before the first touch is taken
- * to have had its turn; one that waits more often than TURN_NS does so for locks, or for what others hand it again and again:
- * if it takes turns, lines do move each time, so often that it matters. Rejected: to ask only whether it waited since it began to watch. A thread that has its turn right after another one
- * has waited by then. And to take every wait for a turn: threads that fight for a lock would share nothing.
+ * Nobody tells when a thread waited, only how often it has. One that waits more often than TURN_NS does so for locks, or for what others hand it again
+ * and again: if it takes turns, lines do move each time, so often that it matters. One that has done so now and then since before the
+ * first touch is taken to have had its turn, unless both threads are known to run at the same time: the other one's CPU clock went on during the watch, and this
+ * one has been on a processor nearly all the time. Rejected: to ask only whether it waited since it began to watch. A thread that has its turn right after another one
+ * has waited by then. And to take every wait for a turn: threads that fight for a lock now and then would share nothing.
  *
  * A watch ends with the next tick, because the registers are needed then. It stands for 1 / (probability that
  * one of the words touched was watched) x (entries to choose from); see docs/sharing.md.
@@ -39,13 +40,13 @@ static uint64_t fresh_ns(void)
 
 /* ---- waits ---------------------------------------------------------------------------------------- */
 
-/* How often the thread has waited in the kernel: voluntary context switches. */
-static uint64_t count_waits(void)
+static struct agent_waits look_at_waits(uint64_t now)
 {
     enum { RUSAGE_OF_THREAD = 1, WAITS = 16, WORDS = 18 };
     uint64_t usage[WORDS] = {0}; /* struct rusage */
     os_syscall(__NR_getrusage, RUSAGE_OF_THREAD, usage);
-    return usage[WAITS];
+    return (struct agent_waits){now, usage[WAITS] /* voluntary context switches */,
+                                os_now_ns(CLOCK_THREAD_CPUTIME_ID)};
 }
 
 /* So that `earlier` is older than what is fresh, and not much. */
@@ -54,15 +55,35 @@ static void note_waits(struct agent_sharing *sharing, uint64_t now)
     if (now - sharing->later.ns < fresh_ns())
         return;
     sharing->earlier = sharing->later;
-    sharing->later = (struct agent_waits){now, count_waits()};
+    sharing->later = look_at_waits(now);
+}
+
+/* CPU time of the thread that published the entry; 0: it is another process's, or has ended. */
+static uint64_t others_cpu_ns(const struct board_access *first)
+{
+    enum { CLOCK_OF_THREAD = 4, CLOCK_OF_SCHEDULER = 2 }; /* linux/posix-timers.h */
+    if (first->pid != agent.pid)
+        return 0;
+    return os_now_ns((clockid_t)(~first->tid << 3 | CLOCK_OF_THREAD | CLOCK_OF_SCHEDULER));
+}
+
+/* Has the other thread been on a processor for most of the watch, and this one nearly all the time since what is fresh was published? */
+static bool run_together(const struct agent_sharing *sharing, const struct agent_waits *waits)
+{
+    uint64_t others_ns = sharing->others_ns ? others_cpu_ns(&sharing->first) : 0;
+    uint64_t own_ns = waits->cpu_ns - sharing->earlier.cpu_ns;
+    return others_ns > sharing->others_ns &&
+           2 * (others_ns - sharing->others_ns) >= waits->ns - sharing->armed_ns &&
+           4 * own_ns >= 3 * (waits->ns - sharing->earlier.ns);
 }
 
 /* May the thread have had its turn since what is fresh was published? */
 static bool takes_turns(const struct agent_sharing *sharing, uint64_t now)
 {
     enum { TURN_NS = 500000 };
-    uint64_t waits = count_waits() - sharing->earlier.count;
-    return waits && (now - sharing->earlier.ns) / waits > TURN_NS;
+    struct agent_waits waits = look_at_waits(now);
+    uint64_t count = waits.count - sharing->earlier.count;
+    return count && (now - sharing->earlier.ns) / count > TURN_NS && !run_together(sharing, &waits);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------- */
@@ -79,8 +100,7 @@ void sharing_begin(struct agent_thread *self)
     memset(&self->sharing, 0, sizeof self->sharing);
     self->sharing.number = number;
     self->sharing.began_ns = os_now_ns(CLOCK_MONOTONIC);
-    self->sharing.later = self->sharing.earlier =
-        (struct agent_waits){self->sharing.began_ns, count_waits()};
+    self->sharing.later = self->sharing.earlier = look_at_waits(self->sharing.began_ns);
     if (self->sharing.number && !agent.region->config.spans)
         atomic_fetch_add_explicit(&agent.region->threads_begun, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
@@ -211,6 +231,8 @@ static unsigned look_for_another(struct agent_thread *self, uint64_t now, float 
         return 0;
     sharing->weight = weight * (float)among;
     sharing->watched = watch_line(self, sharing->line);
+    sharing->others_ns = others_cpu_ns(&sharing->first);
+    sharing->armed_ns = os_now_ns(CLOCK_MONOTONIC);
     return sharing->watched;
 }
 
@@ -276,6 +298,7 @@ static void publish(struct agent_thread *self, uint32_t node)
                                   .pid = agent.pid,
                                   .thread = self->slot->thread,
                                   .serial = self->sharing.serial + 1,
+                                  .tid = self->tid,
                                   .generation = agent_generation_watch(hit->address),
                                   .weight = weight,
                                   .kind = kind_of(&self->memory.base, &hit->insn, hit->access)};

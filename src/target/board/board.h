@@ -40,6 +40,7 @@ struct board_access {
     uint32_t process, pid; /* image; several may have one pid, one after the other */
     uint32_t thread;       /* who: any number but 0, of all processes */
     uint32_t serial;       /* of that thread */
+    uint32_t tid;          /* its number for the kernel, as its own process has it */
     uint32_t generation;   /* of the memory there: it is freed and allocated again */
     float weight;
     uint8_t kind; /* enum board_kind */
