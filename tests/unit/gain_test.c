@@ -991,6 +991,16 @@ static void sharing_that_was_sampled_bounds_what_is_gained(void **state)
     assert_int_equal(line_of(fixture, &made.list, 0), 11);
     assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.runtime");
     end(&made);
+
+    profile->shared_lines[0].object = PROFILE_OBJECT_HEAP;
+    profile->frames[profile->contexts[inside].frame].function = "___pthread_mutex_lock";
+    make(fixture, &made);
+    assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.library-lock");
+    end(&made);
+    profile->shared_pairs[0].second = fixture->line11;
+    make(fixture, &made);
+    assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.blocks");
+    end(&made);
 }
 
 /* Two threads write two words of one line: 900 transfers between line 11 and the like at another line, 80, of 1000 in all; the

@@ -427,6 +427,46 @@ static void test_many_places(void **state)
     end(transfer);
 }
 
+/* Transfers between those two ids, in both directions. */
+static double between_places(const struct transfer *transfer, uint32_t first, uint32_t second)
+{
+    uint32_t at = 0, pair_at = 0;
+    double sum = 0;
+    const struct transfer_line *line = transfer_next_line(transfer, &at);
+    const struct transfer_pair *pair;
+    while ((pair = transfer_next_pair(transfer, line, &pair_at)))
+        if (pair->first == first && pair->second == second)
+            sum += pair->forward + pair->backward;
+    return sum;
+}
+
+/* First 800 pairs of places that meet once each, then one pair that meets thousands of times, beside forty rare places in the same interval. */
+static void test_heavy_places_stay(void **state)
+{
+    (void)state;
+    enum { FIRST = 90001, SECOND = 90002, TIMES = 3000 };
+    struct transfer *transfer = begin(&enough);
+    struct transfer_clock clock = {.now = 1};
+    for (uint32_t i = 0; i < 800; i++, clock.now += 3 * TRANSFER_NEAR)
+        for (uint32_t thread = 0; thread < 2; thread++)
+            transfer_access(transfer, thread, &clock, 0x1000, 8, 1 + i * 2 + thread,
+                            TRANSFER_WRITE);
+    for (uint32_t i = 0; i < TIMES; i++, clock.now++)
+        for (uint32_t thread = 0; thread < 2; thread++) {
+            transfer_access(transfer, thread, &clock, 0x1000, 8, FIRST + thread, TRANSFER_WRITE);
+            if (i % 75 == 0)
+                transfer_access(transfer, thread, &clock, 0x1000, 8, 5000 + i + thread,
+                                TRANSFER_WRITE);
+        }
+    transfer_settle(transfer);
+    assert_true(totals_of(transfer).merged > 0);
+    double heavy = between_places(transfer, FIRST, SECOND);
+    assert_true(heavy > 0.7 * TIMES &&
+                heavy < TIMES); /* all is one interval by then: 2 * 3000 * 3000 / (2 * 3840) */
+    assert_true(transfer_check(transfer));
+    end(transfer);
+}
+
 static void test_few_lines_and_pairs(void **state)
 {
     (void)state;
@@ -521,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_order_of_threads),
         cmocka_unit_test(test_few_cells),
         cmocka_unit_test(test_many_places),
+        cmocka_unit_test(test_heavy_places_stay),
         cmocka_unit_test(test_few_lines_and_pairs),
         cmocka_unit_test(test_generations),
         cmocka_unit_test(test_no_memory),

@@ -93,9 +93,76 @@ static struct transfer_pair *find_pair(struct transfer *transfer, struct transfe
     return NULL;
 }
 
-/* Places beyond the bounds are place 0, so that of these there are few. NULL: not even that. */
+/* Of those with places; NULL: there is none. */
+static struct transfer_pair *lightest_pair(struct transfer *transfer, struct transfer_line *result)
+{
+    struct transfer_pair *lightest = NULL;
+    for (uint32_t at = result->pairs; at; at = transfer->pairs[at].next) {
+        struct transfer_pair *pair = &transfer->pairs[at];
+        if ((pair->first || pair->second) &&
+            (!lightest || pair->forward + pair->backward < lightest->forward + lightest->backward))
+            lightest = pair;
+    }
+    return lightest;
+}
+
+static struct transfer_pair named(const struct accessor *first, const struct accessor *second,
+                                  bool is_true, uint32_t next)
+{
+    return (struct transfer_pair){.first = first->id,
+                                  .second = second->id,
+                                  .first_kind = first->kind,
+                                  .second_kind = second->kind,
+                                  .is_true = is_true,
+                                  .next = next};
+}
+
+static struct transfer_pair *new_pair(struct transfer *transfer, struct transfer_line *result,
+                                      struct transfer_pair made)
+{
+    if (transfer->pairs_used > transfer->options.most_pairs)
+        return NULL;
+    uint32_t number = transfer->pairs_used++;
+    transfer->pairs[number] = made;
+    result->pairs = number;
+    result->pairs_count++;
+    return &transfer->pairs[number];
+}
+
+/* Adds up in the pair of place 0, of which there are few, what `pair` has. False: there is no room even for that. */
+static bool merge_pair(struct transfer *transfer, struct transfer_line *result,
+                       const struct transfer_pair *pair)
+{
+    struct accessor first = {.kind = pair->first_kind & 3},
+                    second = {.kind = pair->second_kind & 3};
+    struct transfer_pair *all = find_pair(transfer, result, &first, &second, pair->is_true);
+    if (!all)
+        all = new_pair(transfer, result, named(&first, &second, pair->is_true, result->pairs));
+    if (!all)
+        return false;
+    all->forward += pair->forward;
+    all->backward += pair->backward;
+    all->first_mask |= pair->first_mask;
+    all->second_mask |= pair->second_mask;
+    transfer->totals.merged++;
+    return true;
+}
+
+/* As for the accessors of an interval: see make_way. */
+static bool makes_way(const struct transfer *transfer, const struct transfer_pair *lightest,
+                      const struct accessor *first, const struct accessor *second, double amount)
+{
+    uint64_t random =
+        base_mix64(((uint64_t)first->id << 32 | second->id) ^ base_mix64(transfer->totals.merged));
+    double draw = (double)(random >> 11) * 0x1p-53;
+    return draw * (amount + lightest->forward + lightest->backward) < amount;
+}
+
+/* The pair to which `amount` is to be added: where there are as many as there may be one of no place, or another one makes
+   way. NULL: no room. */
 static struct transfer_pair *pair_of(struct transfer *transfer, struct transfer_line *result,
-                                     struct accessor first, struct accessor second, bool is_true)
+                                     struct accessor first, struct accessor second, bool is_true,
+                                     double amount)
 {
     struct transfer_pair *found = find_pair(transfer, result, &first, &second, is_true);
     if (found)
@@ -103,23 +170,19 @@ static struct transfer_pair *pair_of(struct transfer *transfer, struct transfer_
     enum { KEPT_BACK = 64 };
     bool full = result->pairs_count >= LINE_PAIRS ||
                 transfer->pairs_used + KEPT_BACK > transfer->options.most_pairs;
-    if (full && (first.id || second.id)) {
-        first.id = second.id = 0;
-        transfer->totals.merged++;
-        return pair_of(transfer, result, first, second, is_true);
+    struct transfer_pair *lightest = full ? lightest_pair(transfer, result) : NULL;
+    if (!lightest || !makes_way(transfer, lightest, &first, &second, amount)) {
+        if (full && (first.id || second.id)) {
+            transfer->totals.merged++;
+            first.id = second.id = 0;
+            return pair_of(transfer, result, first, second, is_true, amount);
+        }
+        return new_pair(transfer, result, named(&first, &second, is_true, result->pairs));
     }
-    if (transfer->pairs_used > transfer->options.most_pairs)
+    if (!merge_pair(transfer, result, lightest))
         return NULL;
-    uint32_t number = transfer->pairs_used++;
-    transfer->pairs[number] = (struct transfer_pair){.first = first.id,
-                                                     .second = second.id,
-                                                     .first_kind = first.kind,
-                                                     .second_kind = second.kind,
-                                                     .is_true = is_true,
-                                                     .next = result->pairs};
-    result->pairs = number;
-    result->pairs_count++;
-    return &transfer->pairs[number];
+    *lightest = named(&first, &second, is_true, lightest->next);
+    return lightest;
 }
 
 /* The one that writes comes first; of two that do, the smaller id. */
@@ -146,7 +209,7 @@ void transfer_add(struct transfer *transfer, struct transfer_line *result, uint3
         return;
     }
     *(is_true ? &result->true_transfers : &result->false_transfers) += amount;
-    struct transfer_pair *pair = pair_of(transfer, result, *first, *second, is_true);
+    struct transfer_pair *pair = pair_of(transfer, result, *first, *second, is_true, amount);
     if (!pair)
         return;
     *(forward ? &pair->forward : &pair->backward) += amount;

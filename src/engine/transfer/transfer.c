@@ -226,8 +226,10 @@ static void make_room(struct transfer *transfer, struct cell *line)
 
 /* What one pass over an interval's accessors finds for another one. */
 struct search {
-    struct accessor *equal;     /* the same */
-    struct accessor *same_mask; /* but for its place; of equal kind, as the next */
+    struct accessor *equal; /* the same */
+    struct accessor *
+        same_mask; /* equal but for its place, the lightest of such; of equal kind, as the next two */
+    struct accessor *placeless; /* equal but of place 0 */
     struct accessor *lightest;
     struct accessor *empty; /* behind the last, in a cell that there is */
     uint32_t *link;         /* where a further cell goes, if all that there are are full */
@@ -247,11 +249,14 @@ static inline bool search_in(struct search *search, struct accessor *accessors, 
         if (accessor->kind != wanted->kind)
             continue;
         if (accessor->mask == wanted->mask) {
-            search->same_mask = accessor;
             if (accessor->id == wanted->id) {
                 search->equal = accessor;
                 return false;
             }
+            if (!accessor->id)
+                search->placeless = accessor;
+            else if (!search->same_mask || accessor->count < search->same_mask->count)
+                search->same_mask = accessor;
         }
         if (!search->lightest || accessor->count < search->lightest->count)
             search->lightest = accessor;
@@ -273,8 +278,30 @@ static struct search search_accessor(struct transfer *transfer, struct cell *int
 }
 
 /*
- * Where the accesses are counted: at their own accessor, or a new one, or, if there are as many as there may be, one that
- * is as good but for its place. Else the lightest of its kind takes their bytes as well: whether transfers are true
+ * Makes place for that one: the lightest that is equal but for its place is counted as of none, with the probability that its weight
+ * has among both. So what is heavy gets in and stays, whenever it came, and of many that weigh the same not all are lost (HeavyKeeper,
+ * Gong et al., USENIX ATC 2018, decays likewise). NULL: nothing is equal but for its place.
+ */
+static struct accessor *make_way(const struct search *search, const struct accessor *added)
+{
+    struct accessor *light = search->same_mask, *all = search->placeless;
+    if (!light || !all) {
+        if (light)
+            light->id = 0;
+        return all ? all : light;
+    }
+    if (all->count > COUNT_MAX - light->count ||
+        base_mix64((uint64_t)added->id << 32 | all->count) % (light->count + 1))
+        return all;
+    all->count += light->count;
+    *light = *added;
+    light->count = 0;
+    return light;
+}
+
+/*
+ * Where the accesses are counted: at their own accessor, or a new one, or, if there are as many as there may be, in place of
+ * one that is equal but for its place. Else the lightest of its kind takes their bytes as well: whether transfers are true
  * is then not known of these few. NULL: no cell.
  */
 static struct accessor *place_for(struct transfer *transfer, struct cell *interval,
@@ -295,10 +322,9 @@ static struct accessor *place_for(struct transfer *transfer, struct cell *interv
         search.empty->count = 0;
         return search.empty;
     }
-    if (search.same_mask) {
-        search.same_mask->id = 0;
-        return search.same_mask;
-    }
+    struct accessor *made = make_way(&search, added);
+    if (made)
+        return made;
     if (search.lightest) {
         search.lightest->id = search.lightest->id == added->id ? added->id : 0;
         search.lightest->mask |= added->mask;

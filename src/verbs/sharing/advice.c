@@ -36,6 +36,10 @@ static const char lock_beside[] =
     "with other data: put the word on a line of its own. What it does itself is true sharing, "
     "which "
     "padding does not mend: 'headroom interference' shows who waits for a lock.";
+static const char library_lock[] =
+    "The line holds a lock of the C library, whose words move with each thread that takes it: this "
+    "is true sharing, which padding does not mend. Hold it less often, split it, or give each "
+    "thread what it protects: 'headroom interference' shows who waits for whom.";
 static const char mixed[] =
     "Some of the bytes are shared, others merely lie beside them: put the shared ones on a line "
     "of their own first, and see what is left.";
@@ -50,16 +54,42 @@ static bool is_systems(const struct places *places, uint32_t context)
     return places->system[places->profile->contexts[context].frame];
 }
 
+/* What most of the transfers whose places are known have in common; not all of them need be kept apart. */
+static bool most_places(const struct places *places, const struct sharing_line *line,
+                        bool (*is_such)(const struct places *places, uint32_t context))
+{
+    double known = 0, such = 0;
+    for (size_t i = 0; i < line->pairs_count; i++) {
+        const struct sharing_pair *pair = &line->pairs[i];
+        if (!place_pair_is_known(pair->first, pair->second))
+            continue;
+        known += pair->transfers;
+        if ((!pair->first || is_such(places, pair->first)) &&
+            (!pair->second || is_such(places, pair->second)))
+            such += pair->transfers;
+    }
+    return known > 0 && such >= SHARING_CLEAR * known;
+}
+
+/* Functions that do nothing but take and leave locks; what they touch is the lock. */
+static bool is_locks(const struct places *places, uint32_t context)
+{
+    static const char *const names[] = {"pthread_mutex_", "pthread_rwlock_", "pthread_spin_",
+                                        "lll_lock",       "lll_unlock",      "lll_mutex_"};
+    const struct profile_frame *frame =
+        &places->profile->frames[places->profile->contexts[context].frame];
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
+        if (frame->function && strstr(frame->function, names[i]))
+            return true;
+    return false;
+}
+
 /* By innermost frames: a copy of the program's own data by the library would be another matter, but that has an object of the program's. */
 static bool is_runtimes(const struct places *places, const struct sharing_line *line)
 {
-    double own = 0;
-    if (line->row->object != PROFILE_OBJECT_THREAD && line->row->object != PROFILE_OBJECT_UNKNOWN)
-        return false;
-    for (size_t i = 0; i < line->pairs_count; i++)
-        if (!is_systems(places, line->pairs[i].first) || !is_systems(places, line->pairs[i].second))
-            own += line->pairs[i].transfers;
-    return own < (1 - SHARING_CLEAR) * line->transfers;
+    return (line->row->object == PROFILE_OBJECT_THREAD ||
+            line->row->object == PROFILE_OBJECT_UNKNOWN) &&
+           most_places(places, line, is_systems);
 }
 
 /* Of two accesses one reads: nobody writes beside another's writes. */
@@ -82,6 +112,8 @@ static struct advice choose(const struct places *places, const struct sharing_li
     uint32_t object = line->row->object;
     if (is_runtimes(places, line))
         return advise("sharing.runtime", runtime);
+    if (most_places(places, line, is_locks))
+        return advise("sharing.library-lock", library_lock);
     if (line->class == SHARING_MIXED && line->locked)
         return advise("sharing.lock-beside", lock_beside);
     if (line->class == SHARING_MIXED)
@@ -104,11 +136,17 @@ struct advice sharing_usual(const char *id, const char **what)
     static const struct usual {
         const char *id, *text, *what;
     } all[] = {
-        {"sharing.apart", apart, wrongly},     {"sharing.elements", elements, wrongly},
-        {"sharing.blocks", blocks, wrongly},   {"sharing.read-mostly", read_mostly, wrongly},
-        {"sharing.stack", stack, wrongly},     {"sharing.lock", lock, rightly},
-        {"sharing.same", same_bytes, rightly}, {"sharing.lock-beside", lock_beside, both},
-        {"sharing.mixed", mixed, both},        {"sharing.runtime", runtime, "sharing"},
+        {"sharing.apart", apart, wrongly},
+        {"sharing.elements", elements, wrongly},
+        {"sharing.blocks", blocks, wrongly},
+        {"sharing.read-mostly", read_mostly, wrongly},
+        {"sharing.stack", stack, wrongly},
+        {"sharing.lock", lock, rightly},
+        {"sharing.same", same_bytes, rightly},
+        {"sharing.lock-beside", lock_beside, both},
+        {"sharing.mixed", mixed, both},
+        {"sharing.runtime", runtime, "sharing"},
+        {"sharing.library-lock", library_lock, "a lock"},
     };
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         if (strcmp(all[i].id, id) == 0) {
