@@ -693,16 +693,18 @@ CREATE TABLE shared_gap(line INTEGER NOT NULL, low_ns INTEGER NOT NULL, traps IN
 --   traps                 0 to 2^50                   sum
 
 -- Since version 13. Merging: one row.
-CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT NOT NULL, measured INTEGER NOT NULL, width INTEGER NOT NULL, other INTEGER NOT NULL);
+CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT NOT NULL, measured INTEGER NOT NULL, width INTEGER NOT NULL, other INTEGER NOT NULL, cycle_ns REAL NOT NULL, cycle_spread REAL NOT NULL);
 --   id                    index of the row
 --   machine               text                        must be the same
 --   title                 text                        must be the same
 --   measured              0 to 1                      must be the same
 --   width                 0 to 2^32-1                 smallest
 --   other                 0 to 2^50                   largest
+--   cycle_ns              0 to 1e+30                  largest
+--   cycle_spread          0 to 1e+30                  largest
 
 -- Since version 13. Merging: rows with equal keys become one.
-CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, module INTEGER, level INTEGER, address INTEGER NOT NULL, ways INTEGER NOT NULL, calls INTEGER NOT NULL, unknown INTEGER NOT NULL, limited_by INTEGER NOT NULL, next_limit INTEGER NOT NULL, resource REAL NOT NULL, recurrence REAL NOT NULL, frontend REAL NOT NULL, slots REAL NOT NULL, branch REAL NOT NULL, recurrence_most REAL NOT NULL, aliased REAL NOT NULL, certified REAL NOT NULL, predicted REAL NOT NULL, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, measured REAL NOT NULL, share REAL NOT NULL);
+CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, module INTEGER, level INTEGER, address INTEGER NOT NULL, ways INTEGER NOT NULL, calls INTEGER NOT NULL, unknown INTEGER NOT NULL, limited_by INTEGER NOT NULL, next_limit INTEGER NOT NULL, resource REAL NOT NULL, recurrence REAL NOT NULL, frontend REAL NOT NULL, slots REAL NOT NULL, branch REAL NOT NULL, recurrence_most REAL NOT NULL, aliased REAL NOT NULL, certified REAL NOT NULL, predicted REAL NOT NULL, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, measured REAL NOT NULL, share REAL NOT NULL, iterations INTEGER NOT NULL);
 --   id                    index of the row
 --   function              name, or NULL               key
 --   file                  name, or NULL               key
@@ -728,6 +730,7 @@ CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, 
 --   circuit_distance      0 to 2^32-1                 largest
 --   measured              up to 1e+30                 largest
 --   share                 up to 1e+30                 largest
+--   iterations            0 to 2^50                   largest
 
 -- Since version 13. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
 -- Rows are in the order of loop.

@@ -129,6 +129,37 @@ field()
     [ "$(field '[loops[0]["function"], loops[0]["share"] > 0.5]')" = "['dot', True]" ]
 }
 
+# dot does 300 million iterations, each a load, an addition to the sum and the branch; all in the first-level cache.
+@test "measured beside bounded: iterations are counted exactly, and cycles are about those of an addition" {
+    needs_engine
+    try 0 "$HEADROOM" limits --machine skylake --measure --report report -o measured.headroom -- "$BATS_FILE_TMPDIR/program" 300000
+    grep -q "over 3e+08 iterations, counted in another run" report
+    try 0 "$HEADROOM" report --format json measured.headroom
+    [ "$(field '[loops[0]["function"], loops[0]["iterations"], 1.5 < loops[0]["measured"] < 8]')" = "['dot', 300000000, True]" ]
+    # Another machine's bounds, the same measurement.
+    try 0 "$HEADROOM" limits --machine zen3 --format json --profile measured.headroom
+    [ "$(field '[loops[0]["iterations"], 1.5 < loops[0]["measured"] < 8]')" = "[300000000, True]" ]
+    try 0 "$HEADROOM" check measured.headroom --limits limits.ratio=6,limits.ratio@dot=6,limits.predicted@dot=4
+    try 3 "$HEADROOM" check measured.headroom --limits limits.measured@dot=0.1
+    try 3 "$HEADROOM" check measured.headroom --limits limits.predicted@dot=3.9
+    try 2 "$HEADROOM" check measured.headroom --limits limits.ratio@nothing=6
+    grep -q "limits.measured@FUNCTION" err
+    try 0 "$HEADROOM" diff measured.headroom measured.headroom
+    grep -q "limits.ratio" out
+    try 0 "$HEADROOM" export --to folded --metric loop_ns measured.headroom
+    grep -q "dot" out
+}
+
+@test "a program that cannot run twice is not measured, which is said" {
+    needs_engine
+    try 0 sh -c 'true | "$@"' sh "$HEADROOM" limits --machine skylake --measure --report report -o piped.headroom -- "$BATS_FILE_TMPDIR/program" 100000
+    grep -q "its standard input is a pipe" report
+    try 0 "$HEADROOM" report --format json piped.headroom
+    [ "$(field '[loops[0]["measured"], loops[0]["iterations"]]')" = "[None, None]" ]
+    try 2 "$HEADROOM" limits --measure --machine skylake "$BATS_FILE_TMPDIR/program:dot"
+    try 2 "$HEADROOM" limits --max-time 5 --machine skylake -- "$BATS_FILE_TMPDIR/program"
+}
+
 @test "what is not there is said" {
     try 1 "$HEADROOM" limits --machine skylake "$BATS_FILE_TMPDIR/program:nothing"
     grep -q "has no function 'nothing'" err

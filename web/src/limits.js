@@ -15,7 +15,9 @@ function bounds(loop) {
   const most = Math.max(loop.predicted, loop.measured ?? 0, 1e-9);
   const rows = [["recurrence", loop.bounds.recurrence], ["units", loop.bounds.resource], ["front end", loop.bounds.frontend], ["certified", loop.certified], ["predicted", loop.predicted],
     loop.measured !== null && ["measured", loop.measured]].filter(Boolean);
-  return h("section", null, h("h4", null, "Cycles an iteration, at least"), h("div", { class: "table" }, h("table", null, h("tbody", null, rows.map(([name, value]) =>
+  const how = loop.measured === null ? null : h("p", { class: "note" }, `Measured, within ${percent(loop.measured_error)}: CPU time of samples` +
+    (loop.iterations === null ? "" : ` over ${loop.iterations.toLocaleString("en")} iterations, counted in another run`) + (loop.ways > 1 ? "; the mean of all ways through it." : "."));
+  return h("section", null, h("h4", null, "Cycles an iteration, at least"), how, h("div", { class: "table" }, h("table", null, h("tbody", null, rows.map(([name, value]) =>
     h("tr", null, h("td", { class: "text" }, name), h("td", { class: "figure" }, cycles(value)), h("td", null, bar(value / most))))))));
 }
 

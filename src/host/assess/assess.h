@@ -58,6 +58,13 @@ enum base_status assess_add(struct profile *profile, const struct bodies_loop *l
 enum base_status assess_profile(struct profile *profile, const struct binary_options *symbols,
                                 const struct assess_options *options, size_t limit);
 
+/*
+ * Measured beside bounded: the CPU time of the samples in a loop over how often its head was executed, in cycles as long as the profile's
+ * limit_runs have them. counted: a profile of the same command with paths counted; loops of functions that were not stay as they
+ * are. Samples are of all ways through a loop, and so is what is measured. False: no memory.
+ */
+bool assess_measure(const struct profile *counted, struct profile *profile);
+
 /* The dependence graph of a loop: as a list of dependences and the critical circuit, or in Graphviz' language. */
 enum base_status assess_graph(const struct bodies_loop *loop, const struct assess_options *options,
                               bool dot, struct util_text *text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Loops of a run, by the samples of its profile: which module, which function, which of its loops. */
-#include "assess/assess.h"
+#include "assess/internal.h"
 
 #include "cfg/cfg.h"
 
@@ -180,21 +180,66 @@ static void free_hottest(struct hottest *hottest)
     free(hottest->items);
 }
 
+/* What was counted before of the same run. */
+struct counted {
+    struct profile_limit_loop *loops;
+    size_t count;
+    double cycle_ns, cycle_spread;
+};
+
+static bool drop_loops(struct profile *profile, struct counted *counted)
+{
+    *counted =
+        (struct counted){.loops = calloc(profile->limit_loops_count + 1, sizeof *counted->loops)};
+    if (!counted->loops)
+        return false;
+    for (size_t i = 0; i < profile->limit_loops_count; i++)
+        if (profile->limit_loops[i].iterations && profile->limit_loops[i].module)
+            counted->loops[counted->count++] = profile->limit_loops[i];
+    if (profile->limit_runs_count) {
+        counted->cycle_ns = profile->limit_runs[0].cycle_ns;
+        counted->cycle_spread = profile->limit_runs[0].cycle_spread;
+    }
+    profile->limit_runs_count = profile->limit_loops_count = profile->limit_instructions_count = 0;
+    profile->limit_resources_count = profile->limit_arcs_count = 0;
+    return true;
+}
+
+static void restore_counts(struct profile *profile, const struct counted *counted)
+{
+    if (!profile->limit_runs_count)
+        return;
+    profile->limit_runs[0].cycle_ns = counted->cycle_ns;
+    profile->limit_runs[0].cycle_spread = counted->cycle_spread;
+    for (size_t i = 0; i < profile->limit_loops_count; i++) {
+        struct profile_limit_loop *loop = &profile->limit_loops[i];
+        for (size_t at = 0; at < counted->count; at++)
+            if (loop->module && counted->loops[at].address == loop->address &&
+                strcmp(counted->loops[at].module, loop->module) == 0)
+                loop->iterations = counted->loops[at].iterations;
+    }
+    measure_loops(profile);
+}
+
 enum base_status assess_profile(struct profile *profile, const struct binary_options *symbols,
                                 const struct assess_options *options, size_t limit)
 {
     struct samples samples = {0};
     struct hottest hottest = {0};
+    struct counted counted = {0};
     size_t modules = profile->modules_count;
     struct binary **binaries = calloc(modules + 1, sizeof *binaries);
-    profile->limit_runs_count = profile->limit_loops_count = profile->limit_instructions_count = 0;
-    profile->limit_resources_count = profile->limit_arcs_count = 0;
-    enum base_status status = binaries && gather(profile, &samples) ? cfg_start() : BASE_NO_MEMORY;
+    enum base_status status = binaries && drop_loops(profile, &counted) && gather(profile, &samples)
+                                  ? cfg_start()
+                                  : BASE_NO_MEMORY;
     if (status == BASE_OK)
         status = search(profile, symbols, &samples, binaries, &hottest);
     if (status == BASE_OK)
         status = add_hottest(profile, &hottest, options, limit, samples.whole_ns);
+    if (status == BASE_OK)
+        restore_counts(profile, &counted);
     free_hottest(&hottest);
+    free(counted.loops);
     free(samples.items);
     for (size_t i = 0; binaries && i < modules; i++)
         if (binaries[i])

@@ -53,6 +53,18 @@ enum base_status calibrate_some(const char *const *keys, struct model **model,
 enum base_status calibrate_here(calibrate_step *step, void *context, struct model **model,
                                 struct util_text *why);
 
+/* ---- the clock ---------------------------------------------------------------------------------- */
+
+/* How long a cycle takes, in nanoseconds: median, and the tenths that are shortest and longest. */
+struct calibrate_clock {
+    double cycle_ns, low_ns, high_ns;
+};
+
+/* Now, on whichever processor the thread runs; takes some milliseconds. For any thread. */
+void calibrate_clock(struct calibrate_clock *clock);
+/* Of two moments: the time between them. */
+void calibrate_clock_join(struct calibrate_clock *clock, const struct calibrate_clock *other);
+
 /* ---- single blocks ----------------------------------------------------------------------------- */
 
 /*

@@ -776,6 +776,8 @@ struct profile_limit_run {
     uint32_t measured;   /* 1: its model was measured, 0: it is from tables */
     uint32_t width;      /* slots of its front end a cycle; 0: not known */
     uint64_t other;      /* innermost loops that are not listed */
+    double cycle_ns;     /* that a cycle took around the run; 0: not measured */
+    double cycle_spread; /* by how much of itself that varied, up and down */
 };
 
 /* An innermost loop, or a way through it. Cycles are an iteration. id = index. */
@@ -797,8 +799,9 @@ struct profile_limit_loop {
     double certified, predicted;
     double circuit_latency;    /* cycles around the critical circuit; 0: there is none */
     uint32_t circuit_distance; /* iterations around it */
-    double measured;           /* negative: not measured */
+    double measured;           /* mean over all ways; negative: not measured */
     double share;              /* of the CPU time of a run; negative: not known */
+    uint64_t iterations;       /* counted in a run under the exact engine; 0: not counted */
 };
 
 /* On the way through it, in order. By loop. */

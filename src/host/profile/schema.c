@@ -726,6 +726,8 @@ static const struct schema_column limit_runs_columns[] = {
     {MEMBER(limit_run, measured), BELOW(2), SAME},
     {MEMBER(limit_run, width), NUMBER32, SMALLER},
     {MEMBER(limit_run, other), COUNT, LARGER},
+    {MEMBER(limit_run, cycle_ns), WEIGHT, LARGER},
+    {MEMBER(limit_run, cycle_spread), WEIGHT, LARGER},
 };
 TABLE(limit_runs, limit_run, "limit_run", 13, .most = 1, .merging = SCHEMA_SINGLE);
 
@@ -755,6 +757,7 @@ static const struct schema_column limit_loops_columns[] = {
     {MEMBER(limit_loop, circuit_distance), NUMBER32, LARGER},
     {MEMBER(limit_loop, measured), MEASURE, LARGER},
     {MEMBER(limit_loop, share), MEASURE, LARGER},
+    {MEMBER(limit_loop, iterations), COUNT, LARGER},
 };
 TABLE(limit_loops, limit_loop, "limit_loop", 13);
 

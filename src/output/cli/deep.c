@@ -7,7 +7,9 @@
  *   distances  by the same, how far apart uses of the same data are: the misses there
  *   transfers  of programs with several threads, by the same: lines of memory that these take from each other
  *
- * Behind them, without a run: what bounds the loops with most CPU time, as by `headroom limits`.
+ *   iterations of the loops with most CPU time, by the same, and with that what one took in the first run
+ *
+ * Before them, without a run: what bounds these loops, as by `headroom limits`.
  *
  * Each is a step, which has a run of its own: the agent times executions or takes samples, not both at once, because a
  * tick within a hook would be the hook's; the exact engine has memory for one question at a time. How much CPU time lines take is
@@ -27,7 +29,7 @@
 
 /* An exact run takes at least that many times the program's CPU time; programs that do little but compute, ten times
    that. Following a part of the locations, it takes less. */
-enum { SLOWER_LEAST = 10, SLOWER_LEAST_FOLLOWED = 4 };
+enum { SLOWER_LEAST = 10, SLOWER_LEAST_FOLLOWED = 4, SLOWER_LEAST_PATHS = 4 };
 
 /* How much longer distances take than counts, at most, of the programs of docs/measurements.md; and one location of how many is
    followed where there is no time for all: as many as make errors of some hundredths for programs that touch a mebibyte. */
@@ -131,6 +133,17 @@ static bool record_transfers(struct deep *deep)
     return record_exact(deep, "sharing", EXACT_SHARING, 1);
 }
 
+/* Of functions of all modules, whatever the context: a loop of a library is a loop. */
+static bool record_iterations(struct deep *deep)
+{
+    struct settings settings = *deep->first->settings;
+    settings.kinds = 0;
+    settings.no_contexts = settings.no_cache = 1;
+    settings.modules = MODULES_ALL;
+    return exact_further(deep->first, &settings, "paths", EXACT_PATHS, record_run, deep,
+                         deep->place, deep->error);
+}
+
 /* ---- steps ------------------------------------------------------------------------------------------- */
 
 static bool has_threads(const struct profile *profile)
@@ -144,6 +157,11 @@ static bool always(const struct profile *profile)
     return true;
 }
 
+static bool has_loops(const struct profile *profile)
+{
+    return profile->limit_runs_count && profile->limit_runs[0].cycle_ns > 0;
+}
+
 static const struct step steps[] = {
     {"time executions of functions", 1, false, has_threads, record_waits, gain_attach_waits},
     {"count all accesses", SLOWER_LEAST, true, always, record_counts, gain_attach},
@@ -151,6 +169,8 @@ static const struct step steps[] = {
      record_distances, gain_attach_misses},
     {"find cache lines that threads take from each other", SLOWER_LEAST, true, has_threads,
      record_transfers, gain_attach_transfers},
+    {"count the iterations of its loops", SLOWER_LEAST_PATHS, true, has_loops, record_iterations,
+     assess_measure}, /* the last one: deep_iterations */
 };
 
 /*
@@ -272,7 +292,10 @@ static void bound_loops(struct deep *deep)
     if (!good)
         snprintf(deep->sentence, sizeof deep->sentence, "loops have no bounds: %.*s",
                  (int)(sizeof deep->sentence / 2), why.count ? why.bytes : "out of memory");
-    if (!good || !bound_with(deep, profile, model)) {
+    good = good && bound_with(deep, profile, model);
+    if (good)
+        sequel_clock(deep->sequel, profile);
+    if (!good) {
         say("%s", deep->sentence);
         sequel_degraded(profile, deep->sentence);
     }
@@ -306,14 +329,27 @@ static void take_step(struct deep *deep)
     profile_free(profile);
 }
 
-void deep_run(struct recording *recording)
+static void begin(struct deep *deep, struct recording *recording, const struct sequel *sequel)
 {
-    struct deep deep = {.first = recording, .sequel = recording->sequel_state};
-    snprintf(deep.place, sizeof deep.place, "%s.deep", recording->log_path);
+    *deep = (struct deep){.first = recording, .sequel = sequel};
+    snprintf(deep->place, sizeof deep->place, "%s.deep", recording->log_path);
+}
+
+void deep_run(struct recording *recording, const struct sequel *sequel)
+{
+    struct deep deep;
+    begin(&deep, recording, sequel);
+    bound_loops(&deep);
     for (size_t i = 0; i < BASE_COUNT(steps) && !recording_signalled(); i++) {
         deep.step = &steps[i];
         take_step(&deep);
     }
-    if (!recording_signalled())
-        bound_loops(&deep);
+}
+
+void deep_iterations(struct recording *recording, const struct sequel *sequel)
+{
+    struct deep deep;
+    begin(&deep, recording, sequel);
+    deep.step = &steps[BASE_COUNT(steps) - 1];
+    take_step(&deep);
 }

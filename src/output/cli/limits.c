@@ -23,7 +23,8 @@ enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 }
 
 struct limits_settings {
     const char *machine, *latency, *levels, *graph, *profile, *hex, *hex_file;
-    int loop;
+    int loop, measure;
+    uint64_t max_s;
 };
 
 static const struct limits_settings *own(const struct settings *settings)
@@ -38,6 +39,8 @@ struct assessing {
     struct model *model;
     struct profile *profile;
     struct util_text graph;
+    struct run_settings further; /* --measure */
+    struct sequel sequel;
     char error[ASSESS_ERROR_BYTES];
 };
 
@@ -394,18 +397,40 @@ static int limits_of_profile(const struct settings *settings)
 
 /* ---- a run ------------------------------------------------------------------------------------------------------------ */
 
+static void prepare(struct recording *recording)
+{
+    struct assessing *assessing = recording->sequel_state;
+    sequel_prepare(&assessing->sequel, recording);
+}
+
+static bool bound_run(struct recording *recording, struct assessing *assessing, bool goes_on)
+{
+    if (profile_read(recording->written, &assessing->profile, assessing->error,
+                     sizeof assessing->error) != BASE_OK ||
+        !assess_run(assessing))
+        return false;
+    if (goes_on)
+        sequel_clock(&assessing->sequel, assessing->profile);
+    return sequel_replace(recording, assessing->profile, assessing->error);
+}
+
+/* Bounds, and by another run how often the loops were executed. */
 static void attach(struct recording *recording)
 {
     struct assessing *assessing = recording->sequel_state;
-    bool good = profile_read(recording->written, &assessing->profile, assessing->error,
-                             sizeof assessing->error) == BASE_OK &&
-                assess_run(assessing) &&
-                sequel_replace(recording, assessing->profile, assessing->error);
-    if (!good)
+    bool goes_on = assessing->further.deep && sequel_goes_on(&assessing->sequel, recording);
+    if (!bound_run(recording, assessing, goes_on)) {
         say("%s", assessing->error);
+        return;
+    }
+    if (!goes_on)
+        return;
+    recording_note_signals();
+    deep_iterations(recording, &assessing->sequel);
+    launch_signals_release();
 }
 
-static const struct recording_sequel limits_sequel = {.run = attach};
+static const struct recording_sequel limits_sequel = {.prepare = prepare, .run = attach};
 
 static int limits_of_run(const struct settings *settings, int count, char **command)
 {
@@ -418,6 +443,9 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
         end(&assessing);
         return 125;
     }
+    assessing.further =
+        (struct run_settings){.deep = own(settings)->measure, .max_s = own(settings)->max_s};
+    assessing.sequel.settings = &assessing.further;
     code = live_run(settings, "limits", WIRE_LOAD, command, &limits_sequel, &assessing);
     end(&assessing);
     return code;
@@ -435,7 +463,8 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
                          operands[0]);
     if (own(settings)->hex && own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
-    if (own(settings)->levels || own(settings)->graph || own(settings)->profile || settings->output)
+    if (own(settings)->levels || own(settings)->graph || own(settings)->profile ||
+        own(settings)->measure || settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
@@ -466,6 +495,8 @@ static int limits_run(const struct settings *settings, int count, char **operand
         return limits_of_blocks(settings, count, operands);
     if (own(settings)->loop)
         return say_usage("limits", "--loop is for --hex and --hex-file");
+    if (own(settings)->max_s && !own(settings)->measure)
+        return say_usage("limits", "--max-time needs --measure");
     int files = 0;
     while (files < count && strcmp(operands[files], "--") != 0)
         files++;
@@ -473,6 +504,8 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int words = behind ? count - files - 1 : 0;
     if (files > 1)
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
+    if (own(settings)->measure && (files || own(settings)->profile))
+        return say_usage("limits", "--measure needs a command that is run, behind --");
     if (own(settings)->profile)
         return count ? say_usage("limits",
                                  "--profile stands for a file or command, and '%s' is another",
@@ -512,6 +545,17 @@ static const struct option_spec limits_options[] = {
              "circuit of each loop."},
     {"profile", 0, OPTION_PROFILE, OWN(limits_settings, profile), .argument = "PROFILE",
      .help = "Bound the loops in which the run of PROFILE spent most CPU time, by its samples."},
+    {"measure", 0, OPTION_FLAG, OWN(limits_settings, measure), .value = 1,
+     .help =
+         "Run COMMAND once more under the exact engine (Valgrind), several times slower, to "
+         "count how often each loop was executed, and print beside the bounds how many "
+         "cycles an iteration took in the first run. Whatever COMMAND does, it does again; what "
+         "it then prints is discarded. It reads the same standard input if it is a file. If "
+         "the run fails or does not fit into its time, that is said, and nothing is measured."},
+    {"max-time", 0, OPTION_NUMBER, OWN(limits_settings, max_s), .low = 1, .high = 1e6,
+     .argument = "SECONDS",
+     .help = "With --measure: end the second run if it does not end within SECONDS of the start "
+             "of the first. Default: 600."},
     {"hex", 0, OPTION_TEXT, OWN(limits_settings, hex), .argument = "DIGITS",
      .help = "Bound the basic block whose bytes these hexadecimal digits are, as if it were "
              "repeated back to back, unrolled."},

@@ -44,8 +44,9 @@ static const struct option_spec run_options[] = {
          "time executions of functions, as 'headroom interference' does, and list what threads "
          "waited for; and once more under the exact engine to find cache lines that "
          "threads take from each other, as 'headroom sharing' does. Runs under the exact engine "
-         "share the time that is left evenly. Then the three loops with most CPU time are bounded, "
-         "as by 'headroom limits'. Input, output and exit status are as with --repeat; if a run "
+         "share the time that is left evenly. The three loops with most CPU time are bounded, "
+         "as by 'headroom limits --measure', which takes one more such run. Input, output and exit "
+         "status are as with --repeat; if a run "
          "fails or does not fit into its time, that is said, and its findings are those "
          "of the samples."},
     OPTION_RATE,

@@ -180,6 +180,17 @@ bool sequel_replace(struct recording *recording, const struct profile *profile, 
     return true;
 }
 
+void sequel_clock(const struct sequel *sequel, struct profile *profile)
+{
+    struct calibrate_clock clock;
+    if (!profile->limit_runs_count || sequel->clock.cycle_ns <= 0)
+        return;
+    calibrate_clock(&clock);
+    calibrate_clock_join(&clock, &sequel->clock);
+    profile->limit_runs[0].cycle_ns = clock.cycle_ns;
+    profile->limit_runs[0].cycle_spread = (clock.high_ns - clock.low_ns) / 2 / clock.cycle_ns;
+}
+
 void sequel_degraded(struct profile *profile, const char *sentence)
 {
     struct profile_text *degraded = profile_add_degraded(profile);
@@ -189,26 +200,37 @@ void sequel_degraded(struct profile *profile, const char *sentence)
 
 /* ---- the sequel -------------------------------------------------------------------------------- */
 
-static void prepare(struct recording *recording)
+void sequel_prepare(struct sequel *sequel, struct recording *recording)
 {
-    struct sequel *sequel = recording->sequel_state;
     sequel->refused = why_not_again(&sequel->input_at);
     if (sequel->refused && (sequel->settings->runs || sequel->settings->deep))
         recording_degraded(recording, sequel->refused);
+    if (!sequel->refused && sequel->settings->deep)
+        calibrate_clock(&sequel->clock);
     sequel->begun_ns = monotonic_ns();
+}
+
+bool sequel_goes_on(const struct sequel *sequel, const struct recording *recording)
+{
+    const struct launch_result *result = &recording->result;
+    return !sequel->refused && result->exited && !result->interrupted;
+}
+
+static void prepare(struct recording *recording)
+{
+    sequel_prepare(recording->sequel_state, recording);
 }
 
 static void run(struct recording *recording)
 {
     const struct sequel *sequel = recording->sequel_state;
-    const struct launch_result *result = &recording->result;
-    if (sequel->refused || !result->exited || result->interrupted)
+    if (!sequel_goes_on(sequel, recording))
         return;
     recording_note_signals();
     if (sequel->settings->runs)
         repeat_run(recording);
     if (sequel->settings->deep && !recording_signalled())
-        deep_run(recording);
+        deep_run(recording, sequel);
     launch_signals_release();
 }
 

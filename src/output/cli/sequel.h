@@ -10,6 +10,7 @@
 #ifndef HEADROOM_CLI_SEQUEL_H
 #define HEADROOM_CLI_SEQUEL_H
 
+#include "calibrate/calibrate.h"
 #include "cli/recording.h"
 #include "profile/profile.h"
 
@@ -25,13 +26,19 @@ struct run_settings {
 
 struct sequel {
     const struct run_settings *settings;
-    uint64_t begun_ns;   /* CLOCK_MONOTONIC: about when the first run began */
-    off_t input_at;      /* where standard input stood then, if it is a file */
-    const char *refused; /* why the program cannot run again; NULL: it can */
+    uint64_t begun_ns;            /* CLOCK_MONOTONIC: about when the first run began */
+    off_t input_at;               /* where standard input stood then, if it is a file */
+    const char *refused;          /* why the program cannot run again; NULL: it can */
+    struct calibrate_clock clock; /* before the first run; of deep ones alone */
 };
 
 /* recording->sequel_state is a struct sequel. */
 extern const struct recording_sequel run_sequel;
+
+/* Before the first run: can there be another? And how long a cycle takes. */
+void sequel_prepare(struct sequel *sequel, struct recording *recording);
+/* After it: will there be another? */
+bool sequel_goes_on(const struct sequel *sequel, const struct recording *recording);
 
 /* ---- further runs (sequel.c) ------------------------------------------------------------------ */
 
@@ -52,6 +59,9 @@ bool sequel_is_over(const struct sequel *sequel, double further_s);
    said. False: error (LAUNCH_ERROR_BYTES). */
 bool sequel_replace(struct recording *recording, const struct profile *profile, char *error);
 
+/* How long a cycle took before the first run and takes now, for loops that have bounds. */
+void sequel_clock(const struct sequel *sequel, struct profile *profile);
+
 /* What has to be said, kept in the profile; the sentence stays the caller's. */
 void sequel_degraded(struct profile *profile, const char *sentence);
 
@@ -59,6 +69,9 @@ void sequel_degraded(struct profile *profile, const char *sentence);
 void repeat_run(struct recording *recording);
 
 /* The command once more for each step that applies, as far as there is time. */
-void deep_run(struct recording *recording);
+void deep_run(struct recording *recording, const struct sequel *sequel);
+
+/* Once more to count iterations of the loops that the first profile has bounds of (sequel_clock). */
+void deep_iterations(struct recording *recording, const struct sequel *sequel);
 
 #endif

@@ -95,24 +95,34 @@ struct advice limits_advice(const struct limits_loop *loop)
                                 "out of the loop what does not change in it.");
 }
 
-static double cycles_of_limit(const struct limits_loop *loop)
+static void print_gain(const struct limits_loop *loop, double gain, char *text, size_t bytes)
 {
-    const struct profile_limit_loop *row = loop->row;
-    return loop->limit == LIMITS_MEMORY ? row->measured : row->predicted;
+    print_add(text, bytes, ": %.0f %% less time", 100 * gain);
+    if (loop->row->share > 0)
+        print_add(text, bytes, ", %.1f %% of the run", 100 * gain * loop->row->share);
+    print_add(text, bytes, ".");
 }
 
 void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
 {
-    double cycles = cycles_of_limit(loop), next = loop->next_cycles;
+    double next = loop->next_cycles, gain = limits_gain(loop);
     const char *next_words = loop->limit == LIMITS_MEMORY ? limits_bound_words[loop->row->limit]
                                                           : limits_bound_words[loop->row->next];
     text[0] = 0;
+    if (loop->limit == LIMITS_MEMORY) {
+        print_add(text, bytes,
+                  "It takes %.3g times what its bounds allow: limited by memory, mispredicted "
+                  "branches%s, not by its instructions. Without that %s would allow %.3g cycles",
+                  loop->row->measured / next, loop->row->calls ? " or what it calls" : "",
+                  next_words, next);
+        print_gain(loop, gain, text, bytes);
+        return;
+    }
     print_add(text, bytes, "Limited by %s", limits_bound_words[loop->limit]);
-    if (next <= 0 || cycles <= 0) {
+    if (next <= 0) {
         print_add(text, bytes, "; there is no other bound.");
         return;
     }
-    double gain = 1 - next / cycles;
     if (gain < 0.02) {
         print_add(text, bytes, ", and as much by %s: both would have to be mended.", next_words);
         return;
@@ -123,8 +133,5 @@ void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
                   limits_copies(loop), next_words, next);
     else
         print_add(text, bytes, "; the next limit, %s, would allow %.3g cycles", next_words, next);
-    print_add(text, bytes, ": %.0f %% less time", 100 * gain);
-    if (loop->row->share > 0)
-        print_add(text, bytes, ", %.1f %% of the run", 100 * gain * loop->row->share);
-    print_add(text, bytes, ".");
+    print_gain(loop, gain, text, bytes);
 }

@@ -16,12 +16,27 @@ static double bound_of(const struct profile_limit_loop *row, uint32_t bound)
                                         : row->frontend;
 }
 
-static void judge(struct limits_loop *loop)
+/* Which samples hit the loop is chance, how many there are is not, but for one of them; how long a cycle took while the program ran is
+   known from before and after. */
+static double error_of(const struct profile *profile, const struct profile_limit_loop *row)
+{
+    double ticks = 0, clock = profile->limit_runs_count ? profile->limit_runs[0].cycle_spread : 0;
+    for (size_t i = 0; i < profile->times_count; i++)
+        ticks += (double)profile->times[i].ticks;
+    double samples = ticks * row->share;
+    return samples > 0 ? sqrt(1.96 * 1.96 * fmax(0, 1 - row->share) / samples +
+                              1 / samples / samples + clock * clock)
+                       : 0;
+}
+
+static void judge(const struct profile *profile, struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
+    loop->error = row->measured >= 0 ? error_of(profile, row) : 0;
     loop->limit = (enum limits_bound)row->limit;
     loop->next_cycles = bound_of(row, row->next);
-    if (row->measured > LIMITS_UNEXPLAINED * row->predicted && row->predicted > 0) {
+    if (row->measured * (1 - loop->error) > LIMITS_UNEXPLAINED * row->predicted &&
+        row->predicted > 0) {
         loop->limit = LIMITS_MEMORY;
         loop->next_cycles = row->predicted;
     }
@@ -59,7 +74,7 @@ struct limits_report *limits_report_make(const struct profile *profile)
                 loop->resources, loop->resources_count);
         ROWS_OF(profile->limit_arcs, profile->limit_arcs_count, i, &arcs, loop->arcs,
                 loop->arcs_count);
-        judge(loop);
+        judge(profile, loop);
     }
     return report;
 }
@@ -103,6 +118,21 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
     if (loop->row->recurrence < 1.25)
         return LIMITS_COUNTER;
     return loop->arcs_count == 1 || adds ? LIMITS_REDUCTION : LIMITS_CHAIN;
+}
+
+double limits_gain(const struct limits_loop *loop)
+{
+    const struct profile_limit_loop *row = loop->row;
+    double cycles = loop->limit == LIMITS_MEMORY ? row->measured : row->predicted;
+    return loop->next_cycles > 0 && cycles > 0 ? fmax(0, 1 - loop->next_cycles / cycles) : 0;
+}
+
+double limits_cpu_ns(const struct profile *profile)
+{
+    double ns = 0;
+    for (size_t i = 0; i < profile->times_count; i++)
+        ns += (double)profile->times[i].ns;
+    return ns;
 }
 
 unsigned limits_copies(const struct limits_loop *loop)

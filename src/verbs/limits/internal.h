@@ -27,7 +27,8 @@ struct limits_loop {
     size_t arcs_count;
     enum limits_bound limit;
     double next_cycles; /* what the next bound would allow */
-    size_t number;      /* among those listed, from 1 */
+    double error;  /* of what was measured, as a part of it, at 95 %: of samples and of the clock */
+    size_t number; /* among those listed, from 1 */
 };
 
 struct limits_report {
@@ -58,6 +59,11 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop);
 /* Copies of a recurrence that would bring it down to the next bound; at least 2. */
 unsigned limits_copies(const struct limits_loop *loop);
 
+/* Part of its time that the next bound would save; 0: there is none, or both are equal. */
+double limits_gain(const struct limits_loop *loop);
+/* Of all samples, in nanoseconds. */
+double limits_cpu_ns(const struct profile *profile);
+
 /* "Limited by its recurrence; the next limit, its units, would allow 1 cycle: 75 % less time." */
 void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes);
 struct advice limits_advice(const struct limits_loop *loop);
@@ -66,5 +72,7 @@ extern const struct analysis_text limits_text;
 bool limits_json(struct json *json, const struct places *places,
                  const struct report_options *options);
 extern const struct analysis_view limits_view;
+extern const struct analysis_compare limits_compare;
+extern const struct analysis_export limits_export;
 
 #endif

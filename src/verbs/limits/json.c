@@ -104,6 +104,11 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     json_decimal(json, "certified", row->certified, 6);
     json_decimal(json, "predicted", row->predicted, 6);
     number_or_null(json, "measured", row->measured >= 0, row->measured);
+    number_or_null(json, "measured_error", row->measured >= 0, loop->error);
+    if (row->iterations)
+        json_count(json, "iterations", row->iterations);
+    else
+        number_or_null(json, "iterations", false, 0);
     number_or_null(json, "share", row->share >= 0, row->share);
     json_text(json, "limit", limits_bound_names[loop->limit]);
     json_text(json, "next",
@@ -136,6 +141,8 @@ bool limits_json(struct json *json, const struct places *places,
     json_text(json, "machine", profile->limit_runs[0].machine);
     json_text(json, "title", profile->limit_runs[0].title);
     json_text(json, "model", profile->limit_runs[0].measured ? "measured" : "table");
+    number_or_null(json, "cycle_ns", profile->limit_runs[0].cycle_ns > 0,
+                   profile->limit_runs[0].cycle_ns);
     json_count(json, "loops_total", report->count);
     json_count(json, "loops_not_listed", profile->limit_runs[0].other);
     json_begin(json, "loops", '[');

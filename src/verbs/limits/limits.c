@@ -27,5 +27,7 @@ const struct analysis limits_analysis = {
     .clashes = runs_clash,
     .text = &limits_text,
     .json = limits_json,
+    .compare = &limits_compare,
+    .export = &limits_export,
     .view = &limits_view,
 };

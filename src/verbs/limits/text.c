@@ -54,6 +54,25 @@ static void print_bound(struct printer *printer, const char *name, double cycles
             print_bar(most > 0 ? fmin(1, cycles / most) : 0, BAR_COLUMNS, bar));
 }
 
+/* How that is known, and what does not fit. */
+static void remark_measured(const struct limits_loop *loop, char *remark, size_t bytes)
+{
+    const struct profile_limit_loop *row = loop->row;
+    if (row->measured < 0)
+        return;
+    print_add(remark, bytes, "Measured, within %.0f %%: CPU time of samples",
+              fmax(1, ceil(100 * loop->error)));
+    if (row->iterations)
+        print_add(remark, bytes, " over %.4g iterations, counted in another run",
+                  (double)row->iterations);
+    print_add(remark, bytes, row->ways > 1 ? "; the mean of all ways through it. " : ". ");
+    if (row->measured * (1 + loop->error) < row->certified)
+        print_add(remark, bytes,
+                  "That is less than certified: %s, or the model is wrong for this processor. ",
+                  row->ways > 1 ? "shorter ways were taken, the two runs differed"
+                                : "the two runs differed");
+}
+
 static void print_bounds(struct printer *printer, const struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
@@ -67,6 +86,7 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
     print_bound(printer, "predicted", row->predicted, most, "");
     if (row->measured >= 0)
         print_bound(printer, "measured", row->measured, most, "");
+    remark_measured(loop, remark, sizeof remark);
     if (row->recurrence_most > row->recurrence * 1.02)
         print_add(
             remark, sizeof remark,

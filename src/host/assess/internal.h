@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+/* Between the files of assess. */
+#ifndef HEADROOM_ASSESS_INTERNAL_H
+#define HEADROOM_ASSESS_INTERNAL_H
+
+#include "assess/assess.h"
+
+/* What a loop with a share and counted iterations took, of the CPU time of the profile's samples. */
+void measure_loops(struct profile *profile);
+
+#endif
