@@ -438,13 +438,30 @@ void exact_sharing_register(void)
     VG_(track_pre_thread_ll_create)(before_create);
 }
 
+/* For transfer, which asks for the same ones again and again. */
+static UInt with_fewer_callers(void *unused, UInt id)
+{
+    enum { LATELY_SLOTS = 1 << 12 };
+    static struct {
+        UInt id, coarser;
+    } asked[LATELY_SLOTS];
+    UInt slot = id % LATELY_SLOTS;
+    if (asked[slot].id != id) {
+        asked[slot].id = id;
+        asked[slot].coarser =
+            exact_activation_of(id)->context == EXACT_LOST ? id : exact_coarser(unused, id);
+    }
+    return asked[slot].coarser;
+}
+
 void exact_sharing_init(void)
 {
     struct transfer_options options = {.address_limit = EXACT_PROGRAM_END,
                                        .most_cells = CELLS_MAX,
                                        .most_lines = LINES_MAX,
                                        .most_pairs = PAIRS_MAX,
-                                       .identify = exact_objects_identify};
+                                       .identify = exact_objects_identify,
+                                       .coarser = with_fewer_callers};
     struct transfer_memory memory = {.map = exact_memory.map, .unmap = exact_memory.unmap};
     threads = VG_(calloc)("headroom.sharing", VG_N_THREADS, sizeof *threads);
     exact_objects_init();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of transfer: transfer.c keeps lines and their intervals, fold.c turns intervals into transfers, results.c
- * adds these up by object.
+ * adds these up by object, coarse.c makes places that are too many coarser.
  */
 #ifndef HEADROOM_TRANSFER_INTERNAL_H
 #define HEADROOM_TRANSFER_INTERNAL_H
@@ -27,7 +27,8 @@ struct accessor {
 enum cell_kind { CELL_FREE, CELL_LINE, CELL_INTERVAL, CELL_MORE };
 
 struct cell {
-    uint16_t kind, thread;
+    uint8_t kind, coarser; /* coarser: of intervals: how many callers their places have lost */
+    uint16_t thread;
     uint32_t
         next; /* free cell; first interval of a line, the latest touched; next interval; next further cell */
     union {
@@ -35,7 +36,8 @@ struct cell {
             uint32_t count;   /* intervals */
             uint32_t several; /* of more than one thread */
             uint64_t line;
-            uint64_t gap; /* accesses no further apart are one interval */
+            uint64_t gap;     /* accesses no further apart are one interval */
+            uint32_t coarser; /* how many callers new accesses lose */
         } line;
         struct {
             uint32_t more; /* further cell; 0: none */
@@ -63,7 +65,7 @@ struct transfer {
     struct transfer_pair *pairs;
     struct transfer_user *users;
     uint32_t *buckets; /* of results by object and offset */
-    uint32_t results_used, pairs_used, users_used;
+    uint32_t results_used, pairs_used, users_used, free_pair;
     struct transfer_totals totals;
     double matrix[TRANSFER_MATRIX][TRANSFER_MATRIX];
 };
@@ -100,6 +102,17 @@ static inline struct accessor *accessor_of(const struct transfer *transfer, stru
 /* Adds up the transfers among the line's intervals that begin before `until`, as far as they reach until then. They keep
    their counts. line: a CELL_LINE. */
 void transfer_fold(struct transfer *transfer, struct cell *line, uint64_t until);
+
+/* ---- coarse.c ---- */
+
+enum { COARSER_TIMES = 2 }; /* a place without callers has no coarser one */
+/* With so many callers less, as far as it has them. */
+uint32_t transfer_coarser(const struct transfer *transfer, uint32_t id, uint32_t times);
+/* All of the interval's, of the line's pairs, lose one more caller. */
+void transfer_coarsen_interval(struct transfer *transfer, struct cell *interval);
+void transfer_coarsen_pairs(struct transfer *transfer, struct transfer_line *result);
+/* Adds what `added` has to a pair like it. */
+void transfer_join_pairs(struct transfer_pair *all, const struct transfer_pair *added);
 
 /* ---- results.c ---- */
 

@@ -48,6 +48,7 @@ void transfer_results_reset(struct transfer *transfer)
     memset(transfer->buckets, 0, buckets_count(transfer) * sizeof *transfer->buckets);
     memset(transfer->matrix, 0, sizeof transfer->matrix);
     transfer->results_used = transfer->pairs_used = transfer->users_used = 1;
+    transfer->free_pair = 0;
     transfer->totals = (struct transfer_totals){.exhausted = transfer->totals.exhausted};
 }
 
@@ -120,9 +121,13 @@ static struct transfer_pair named(const struct accessor *first, const struct acc
 static struct transfer_pair *new_pair(struct transfer *transfer, struct transfer_line *result,
                                       struct transfer_pair made)
 {
-    if (transfer->pairs_used > transfer->options.most_pairs)
+    uint32_t number = transfer->free_pair;
+    if (number)
+        transfer->free_pair = transfer->pairs[number].next;
+    else if (transfer->pairs_used <= transfer->options.most_pairs)
+        number = transfer->pairs_used++;
+    else
         return NULL;
-    uint32_t number = transfer->pairs_used++;
     transfer->pairs[number] = made;
     result->pairs = number;
     result->pairs_count++;
@@ -140,10 +145,7 @@ static bool merge_pair(struct transfer *transfer, struct transfer_line *result,
         all = new_pair(transfer, result, named(&first, &second, pair->is_true, result->pairs));
     if (!all)
         return false;
-    all->forward += pair->forward;
-    all->backward += pair->backward;
-    all->first_mask |= pair->first_mask;
-    all->second_mask |= pair->second_mask;
+    transfer_join_pairs(all, pair);
     transfer->totals.merged++;
     return true;
 }
@@ -158,31 +160,31 @@ static bool makes_way(const struct transfer *transfer, const struct transfer_pai
     return draw * (amount + lightest->forward + lightest->backward) < amount;
 }
 
-/* The pair to which `amount` is to be added: where there are as many as there may be one of no place, or another one makes
-   way. NULL: no room. */
-static struct transfer_pair *pair_of(struct transfer *transfer, struct transfer_line *result,
-                                     struct accessor first, struct accessor second, bool is_true,
-                                     double amount)
+static bool is_full(const struct transfer *transfer, const struct transfer_line *result)
 {
-    struct transfer_pair *found = find_pair(transfer, result, &first, &second, is_true);
-    if (found)
-        return found;
     enum { KEPT_BACK = 64 };
-    bool full = result->pairs_count >= LINE_PAIRS ||
-                transfer->pairs_used + KEPT_BACK > transfer->options.most_pairs;
-    struct transfer_pair *lightest = full ? lightest_pair(transfer, result) : NULL;
-    if (!lightest || !makes_way(transfer, lightest, &first, &second, amount)) {
-        if (full && (first.id || second.id)) {
-            transfer->totals.merged++;
-            first.id = second.id = 0;
-            return pair_of(transfer, result, first, second, is_true, amount);
-        }
-        return new_pair(transfer, result, named(&first, &second, is_true, result->pairs));
+    return result->pairs_count >= LINE_PAIRS ||
+           (!transfer->free_pair &&
+            transfer->pairs_used + KEPT_BACK > transfer->options.most_pairs);
+}
+
+/* Where there are as many as there may be: one of no place, or another one makes way. NULL: no room. */
+static struct transfer_pair *pair_among_many(struct transfer *transfer,
+                                             struct transfer_line *result, struct accessor first,
+                                             struct accessor second, bool is_true, double amount)
+{
+    struct transfer_pair *lightest = lightest_pair(transfer, result), *found;
+    if (lightest && makes_way(transfer, lightest, &first, &second, amount)) {
+        if (!merge_pair(transfer, result, lightest))
+            return NULL;
+        *lightest = named(&first, &second, is_true, lightest->next);
+        return lightest;
     }
-    if (!merge_pair(transfer, result, lightest))
-        return NULL;
-    *lightest = named(&first, &second, is_true, lightest->next);
-    return lightest;
+    transfer->totals.merged += first.id || second.id;
+    first.id = second.id = 0;
+    found = find_pair(transfer, result, &first, &second, is_true);
+    return found ? found
+                 : new_pair(transfer, result, named(&first, &second, is_true, result->pairs));
 }
 
 /* The one that writes comes first; of two that do, the smaller id. */
@@ -190,6 +192,37 @@ static bool in_order(const struct accessor *a, const struct accessor *b)
 {
     bool a_writes = a->kind & TRANSFER_WRITE, b_writes = b->kind & TRANSFER_WRITE;
     return a_writes != b_writes ? a_writes : a->id <= b->id;
+}
+
+static struct transfer_pair *find_either(struct transfer *transfer, struct transfer_line *result,
+                                         const struct accessor *a, const struct accessor *b,
+                                         bool is_true)
+{
+    return in_order(a, b) ? find_pair(transfer, result, a, b, is_true)
+                          : find_pair(transfer, result, b, a, is_true);
+}
+
+/* The pair to which `amount` is to be added; a and b become its places, which lose callers where pairs are many. NULL: no room. */
+static struct transfer_pair *pair_of(struct transfer *transfer, struct transfer_line *result,
+                                     struct accessor *a, struct accessor *b, bool is_true,
+                                     double amount)
+{
+    uint32_t times = result->coarser;
+    for (struct transfer_pair *found;; times = 1) {
+        a->id = transfer_coarser(transfer, a->id, times);
+        b->id = transfer_coarser(transfer, b->id, times);
+        found = find_either(transfer, result, a, b, is_true);
+        if (found)
+            return found;
+        if (!is_full(transfer, result) || !transfer->options.coarser ||
+            result->coarser == COARSER_TIMES)
+            break;
+        transfer_coarsen_pairs(transfer, result);
+    }
+    const struct accessor *first = in_order(a, b) ? a : b, *second = first == a ? b : a;
+    if (is_full(transfer, result))
+        return pair_among_many(transfer, result, *first, *second, is_true, amount);
+    return new_pair(transfer, result, named(first, second, is_true, result->pairs));
 }
 
 static uint32_t in_matrix(uint32_t thread)
@@ -200,8 +233,7 @@ static uint32_t in_matrix(uint32_t thread)
 void transfer_add(struct transfer *transfer, struct transfer_line *result, uint32_t from,
                   const struct accessor *a, uint32_t to, const struct accessor *b, double amount)
 {
-    bool is_true = (a->mask & b->mask) != 0, forward = in_order(a, b);
-    const struct accessor *first = forward ? a : b, *second = forward ? b : a;
+    bool is_true = (a->mask & b->mask) != 0;
     *(is_true ? &transfer->totals.true_transfers : &transfer->totals.false_transfers) += amount;
     transfer->matrix[in_matrix(from)][in_matrix(to)] += amount;
     if (!result) {
@@ -209,12 +241,14 @@ void transfer_add(struct transfer *transfer, struct transfer_line *result, uint3
         return;
     }
     *(is_true ? &result->true_transfers : &result->false_transfers) += amount;
-    struct transfer_pair *pair = pair_of(transfer, result, *first, *second, is_true, amount);
+    struct accessor places[2] = {*a, *b};
+    struct transfer_pair *pair = pair_of(transfer, result, &places[0], &places[1], is_true, amount);
     if (!pair)
         return;
+    bool forward = in_order(&places[0], &places[1]);
     *(forward ? &pair->forward : &pair->backward) += amount;
-    pair->first_mask |= first->mask;
-    pair->second_mask |= second->mask;
+    pair->first_mask |= forward ? a->mask : b->mask;
+    pair->second_mask |= forward ? b->mask : a->mask;
 }
 
 /* ---- users ---------------------------------------------------------------------------------- */

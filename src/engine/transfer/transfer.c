@@ -101,7 +101,7 @@ static uint32_t take_cell(struct transfer *transfer, enum cell_kind kind)
     if (!number)
         return 0;
     memset(&transfer->cells[number], 0, sizeof transfer->cells[number]);
-    transfer->cells[number].kind = (uint16_t)kind;
+    transfer->cells[number].kind = (uint8_t)kind;
     return number;
 }
 
@@ -116,7 +116,7 @@ static void keep_cells(struct transfer *transfer)
 
 /* ---- intervals of a line that become many -------------------------------------------------------- */
 
-static void add_accessor(struct transfer *transfer, struct cell *interval,
+static void add_accessor(struct transfer *transfer, struct cell *line, struct cell *interval,
                          const struct accessor *added);
 
 /* Later in time, the same thread, no wait in between? */
@@ -127,11 +127,12 @@ static bool follows(const struct cell *earlier, const struct cell *later, uint64
            later->u.interval.start - later->u.interval.after <= earlier->u.interval.start;
 }
 
-static void absorb(struct transfer *transfer, struct cell *earlier, struct cell *later)
+static void absorb(struct transfer *transfer, struct cell *line, struct cell *earlier,
+                   struct cell *later)
 {
     const struct accessor *accessor;
     for (unsigned i = 0; (accessor = accessor_of(transfer, earlier, i)); i++)
-        add_accessor(transfer, later, accessor);
+        add_accessor(transfer, line, later, accessor);
     uint64_t since = earlier->u.interval.start - earlier->u.interval.after;
     later->u.interval.start = earlier->u.interval.start;
     later->u.interval.after = (uint32_t)(later->u.interval.start - since);
@@ -152,7 +153,7 @@ static void coarsen(struct transfer *transfer, struct cell *line)
                 link = &earlier->next;
                 continue;
             }
-            absorb(transfer, earlier, later);
+            absorb(transfer, line, earlier, later);
             *link = earlier->next;
             free_interval(transfer, number);
             line->u.line.count--;
@@ -304,14 +305,18 @@ static struct accessor *make_way(const struct search *search, const struct acces
  * one that is equal but for its place. Else the lightest of its kind takes their bytes as well: whether transfers are true
  * is then not known of these few. NULL: no cell.
  */
-static struct accessor *place_for(struct transfer *transfer, struct cell *interval,
+static bool is_full(const struct search *search)
+{
+    return search->count >= ACCESSORS ||
+           (search->count >= ACCESSORS - KINDS_KEPT && search->lightest);
+}
+
+static struct accessor *place_for(struct transfer *transfer, struct search search,
                                   const struct accessor *added)
 {
-    struct search search = search_accessor(transfer, interval, added);
     if (search.equal)
         return search.equal;
-    bool full =
-        search.count >= ACCESSORS || (search.count >= ACCESSORS - KINDS_KEPT && search.lightest);
+    bool full = is_full(&search);
     if (!full && !search.empty) {
         uint32_t more = take_cell(transfer, CELL_MORE);
         *search.link = more;
@@ -332,10 +337,28 @@ static struct accessor *place_for(struct transfer *transfer, struct cell *interv
     return search.lightest;
 }
 
-static void add_accessor(struct transfer *transfer, struct cell *interval,
+/* Where places are many they lose callers, one after the other; and later accesses to the line with them. */
+static struct accessor *coarser_place_for(struct transfer *transfer, struct cell *line,
+                                          struct cell *interval, const struct accessor *added)
+{
+    struct accessor coarse = *added;
+    coarse.id = transfer_coarser(transfer, added->id, line->u.line.coarser);
+    struct search search = search_accessor(transfer, interval, &coarse);
+    while (!search.equal && is_full(&search) && transfer->options.coarser &&
+           interval->coarser < COARSER_TIMES) {
+        transfer_coarsen_interval(transfer, interval);
+        if (line->u.line.coarser < interval->coarser)
+            line->u.line.coarser = interval->coarser;
+        coarse.id = transfer_coarser(transfer, added->id, line->u.line.coarser);
+        search = search_accessor(transfer, interval, &coarse);
+    }
+    return place_for(transfer, search, &coarse);
+}
+
+static void add_accessor(struct transfer *transfer, struct cell *line, struct cell *interval,
                          const struct accessor *added)
 {
-    struct accessor *accessor = place_for(transfer, interval, added);
+    struct accessor *accessor = coarser_place_for(transfer, line, interval, added);
     if (!accessor) {
         transfer->totals.exhausted = true;
         return;
@@ -426,7 +449,7 @@ static void touch(struct transfer *transfer, uint64_t number, uint32_t thread,
         first->count < COUNT_MAX)
         first->count++;
     else
-        add_accessor(transfer, interval, access);
+        add_accessor(transfer, &transfer->cells[at], interval, access);
 }
 
 void transfer_access(struct transfer *transfer, uint32_t thread, const struct transfer_clock *clock,

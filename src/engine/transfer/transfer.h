@@ -17,7 +17,7 @@
  * once, which is what locked instructions do, counts once, as one that writes.
  *
  * Memory is bounded. Lines that a single thread has touched are forgotten when cells run short, the intervals of a line are
- * joined more coarsely and settled early when there are many of them, places that are many on one line become
+ * joined more coarsely and settled early when there are many of them, places that are many on one line lose their callers, and then become
  * place 0; transfer_totals has how often.
  *
  * Freestanding; one struct transfer is used by one thread at a time.
@@ -58,6 +58,8 @@ struct transfer_options {
     /* What the line is, when its first transfers are settled. mask: bytes that were written. NULL: object 0 at the
        line's address. */
     struct transfer_object (*identify)(void *context, uint64_t address, uint64_t mask);
+    /* The same instruction with fewer of its callers; itself, if there are none. Where places are many. May be NULL. */
+    uint32_t (*coarser)(void *context, uint32_t id);
     void *context;
 };
 
@@ -82,7 +84,7 @@ struct transfer_line {
     uint64_t address; /* of the first line that this is about */
     struct transfer_object object;
     double true_transfers, false_transfers;
-    uint32_t pairs, users, next, pairs_count; /* private */
+    uint32_t pairs, users, next, pairs_count, coarser; /* private */
 };
 
 struct transfer_totals {
