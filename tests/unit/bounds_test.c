@@ -234,6 +234,32 @@ static void paper_is_bound_by_the_divider(void **state)
     drop(&loop);
 }
 
+/* Three forms of 8, 8 and 9 cycles each, to places of their own: one after the other. The last instruction is no lock. */
+CODE(locks, "1: lock addq %rax, (%rdi); xchg %rbx, 64(%rdi); lock xaddq %rcx, 128(%rdi)\n"
+            "add %r8, 192(%rdi); dec %r9; jne 1b");
+
+static void locked_accesses_follow_one_another(void **state)
+{
+    struct loop loop = BOUND(locks);
+    bounds_free(&loop.bounds);
+    for (size_t i = 0; i < loop.block.count; i++) {
+        const struct bounds_instruction *instruction = &loop.block.instructions[i];
+        struct model_figures figures =
+            *model_find(loop.model, instruction->key, instruction->key_bytes);
+        figures.throughput = has(instruction, "xadd") ? 9 : i < 3 ? 8 : 1;
+        figures.throughput_source = MODEL_MEASURED;
+        assert_true(model_add(loop.model, instruction->key, &figures));
+    }
+    assert_true(model_seal(loop.model));
+    struct bounds_options options = {.taken = 1};
+    assert_int_equal(bounds_of(&loop.block, loop.model, &options, &loop.bounds), BASE_OK);
+    assert_cycles(loop.bounds.resource, 25);
+    for (size_t r = 0; r < loop.bounds.resource_count; r++)
+        assert_int_equal(loop.bounds.resources[r].bottleneck,
+                         strcmp(loop.bounds.resources[r].name, "locked accesses") == 0);
+    drop(&loop);
+}
+
 static size_t count_of(const char *text, const char *word)
 {
     size_t count = 0;
@@ -588,6 +614,7 @@ int main(void)
         cmocka_unit_test(branches_fuse_by_the_rules),
         cmocka_unit_test(ratios_are_largest),
         cmocka_unit_test(unions_are_fullest),
+        cmocka_unit_test(locked_accesses_follow_one_another),
         cmocka_unit_test(latencies_are_read),
         cmocka_unit_test(any_bytes_have_a_result),
         cmocka_unit_test(estimates_are_not_certain),

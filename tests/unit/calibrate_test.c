@@ -21,9 +21,10 @@ static struct calibrate_report report;
 static int measure(void **state)
 {
     static const char *const keys[] = {
-        "add_r64_r64", "imul_r64_r64", "addsd_x_x",   "mulsd_x_x", "vfmadd231sd.v_x_x_x",
-        "mov_r64_m64", "add_r64_m64",  "mov_m64_r64", "divsd_x_x", "div_r64",
-        "xor_r32_r32", "pxor_x_x",     "sub_r64_r64", "mulpd_x_x", NULL};
+        "add_r64_r64",  "imul_r64_r64", "addsd_x_x",   "mulsd_x_x", "vfmadd231sd.v_x_x_x",
+        "mov_r64_m64",  "add_r64_m64",  "mov_m64_r64", "divsd_x_x", "div_r64",
+        "xor_r32_r32",  "pxor_x_x",     "sub_r64_r64", "mulpd_x_x", "add.lock_m64_r64",
+        "xchg_m64_r64", "mfence",       "lfence",      NULL};
     struct util_text why = {0};
     for (size_t i = 0; i < MODELS; i++)
         if (calibrate_some(keys, models + i, &report, &why) != BASE_OK) {
@@ -175,6 +176,30 @@ static void resources(void **state)
                    1.02);
 }
 
+/* Locked accesses and fences: many times an ordinary access, as long as a block of nothing else takes, and no matter of the front end. */
+static void locked(void **state)
+{
+    NEED_MODEL;
+    static const uint8_t add[] = {0xf0, 0x48, 0x01, 0x01}, exchange[] = {0x48, 0x87, 0x01},
+                         fence[] = {0x0f, 0xae, 0xf0};
+    struct calibrate_block all[] = {{.bytes = add, .count = sizeof add},
+                                    {.bytes = exchange, .count = sizeof exchange},
+                                    {.bytes = fence, .count = sizeof fence}};
+    const char *const keys[] = {"add.lock_m64_r64", "xchg_m64_r64", "mfence"};
+    struct util_text why = {0};
+    assert_between((double)form("add.lock_m64_r64")->throughput, 4, 60);
+    assert_between((double)form("xchg_m64_r64")->throughput, 4, 60);
+    assert_between((double)form("mfence")->throughput, 10, 300);
+    assert_between((double)form("lfence")->throughput, 2, 60);
+    assert_int_equal(calibrate_blocks(all, BASE_COUNT(all), &why), BASE_OK);
+    for (size_t i = 0; i < BASE_COUNT(keys); i++) {
+        assert_between(all[i].cycles / (double)form(keys[i])->throughput, 0.75, 1.4);
+        assert_between((double)form(keys[i])->fused / figure(MODEL_WIDTH) /
+                           (double)form(keys[i])->throughput,
+                       0, 1.01);
+    }
+}
+
 static void blocks(void **state)
 {
     NEED_MODEL;
@@ -209,6 +234,7 @@ int main(void)
         cmocka_unit_test(idioms),
         cmocka_unit_test(machine),
         cmocka_unit_test(resources),
+        cmocka_unit_test(locked),
         cmocka_unit_test(blocks),
     };
     return cmocka_run_group_tests(tests, measure, release);

@@ -200,6 +200,24 @@ static double add_forms(struct work *work)
     return most;
 }
 
+/* Of the forms' keys: with the prefix, and an exchange with memory, which locks without one. */
+static bool is_locked(const struct bounds_instruction *instruction)
+{
+    return strstr(instruction->key, ".lock") || strncmp(instruction->key, "xchg_m", 6) == 0;
+}
+
+/* Locked accesses of a thread follow one another, whatever they compute: each begins when the one before is done. */
+static double add_locked(struct work *work)
+{
+    double cycles = 0;
+    for (size_t i = 0; i < work->block->count; i++)
+        if (counts_alone(&work->costs[i]) && is_locked(&work->block->instructions[i]))
+            cycles += (double)work->costs[i].figures->throughput;
+    if (cycles > 0)
+        add_row(work->out, "locked accesses", 1, cycles, cycles);
+    return cycles;
+}
+
 static void set_pressure(struct work *work, model_set bottleneck)
 {
     double copies = bottleneck ? copies_of(work->machine, bottleneck) : 1;
@@ -236,7 +254,8 @@ bool resources_of(struct work *work)
             busy[cost->figures->busy[b].unit] += cost->figures->busy[b].least;
     }
     double units = add_units(work, &sets, busy, &bottleneck);
-    out->resource = fmax(units, fmax(add_rates(work), add_forms(work)));
+    double locked = add_locked(work), rates = add_rates(work), forms = add_forms(work);
+    out->resource = fmax(fmax(units, locked), fmax(rates, forms));
     for (size_t r = 0; r < out->resource_count; r++)
         out->resources[r].bottleneck =
             out->resource > 0 && out->resources[r].cycles > out->resource - 1e-4;

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char prefix[] = "new."; /* of the name of what is being written */
@@ -103,6 +105,18 @@ int keep_open(int folder, const char *name)
         return -1;
     }
     return file;
+}
+
+bool keep_lock(int folder, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    for (double waited = 0;; waited += 1e-9 * (double)pause.tv_nsec) {
+        if (flock(folder, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK || waited >= seconds)
+            return false;
+        nanosleep(&pause, NULL);
+    }
 }
 
 bool keep_is_unfinished(const char *name)

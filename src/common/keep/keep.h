@@ -30,6 +30,13 @@ int keep_open(int folder, const char *name);
  */
 bool keep_write(int folder, const char *name, const struct keep_part *parts, size_t count);
 
+/*
+ * Waits until no other process has locked the folder, at most that many seconds, and locks it until it is closed here and in processes that
+ * were forked meanwhile. For what must not run twice at once; reading and writing files needs no lock. Works in folders that cannot be
+ * written to. False: it is locked still, or cannot be.
+ */
+bool keep_lock(int folder, double seconds);
+
 /* Is it the name of a file that keep_write has not finished, and never will if it is old? */
 bool keep_is_unfinished(const char *name);
 

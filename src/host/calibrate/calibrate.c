@@ -4,6 +4,7 @@
  * (which signals do not, but what it does to the process may) is left out, and another child goes on behind it.
  */
 #include "calibrate/internal.h"
+#include "keep/keep.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -130,7 +131,7 @@ static void measure_form(struct lab *lab, struct shared *shared, const struct fo
         made.idioms |= latency_idiom(lab, &shared->facts, &sample);
     if (is_move(&sample) && made.latency_count && (double)made.latencies[0].least < 0.6)
         made.idioms |= MODEL_MOVES;
-    if (made.fused > 8)
+    if (made.fused > CODED_SLOTS)
         made.idioms |= MODEL_CODED;
     *figures = made;
 }
@@ -339,9 +340,9 @@ static void fill_report(const struct calibration *calibration, struct calibrate_
         report->measured += calibration->shared->figures[i].throughput > 0;
 }
 
-static enum base_status run(bool quick, const char *const *keys, calibrate_step *step,
-                            void *context, struct model **model, struct calibrate_report *report,
-                            struct util_text *why)
+static enum base_status run_alone(bool quick, const char *const *keys, calibrate_step *step,
+                                  void *context, struct model **model,
+                                  struct calibrate_report *report, struct util_text *why)
 {
     struct calibration calibration = {.quick = quick, .keys = keys, .start_s = now_s()};
     if (!forms_find(__builtin_cpu_supports("avx512f"), quick, &calibration.forms,
@@ -369,6 +370,27 @@ static enum base_status run(bool quick, const char *const *keys, calibrate_step 
     return status;
 }
 
+/* Two at a time would measure each other. Who waits longer than the other may take, or has no folder to lock, measures all the same. -1:
+   no folder. */
+static int lock_others_out(void)
+{
+    int folder = keep_folder(true);
+    if (folder >= 0)
+        keep_lock(folder, whole_s + grace_s);
+    return folder;
+}
+
+static enum base_status run(bool quick, const char *const *keys, calibrate_step *step,
+                            void *context, struct model **model, struct calibrate_report *report,
+                            struct util_text *why)
+{
+    int folder = lock_others_out();
+    enum base_status status = run_alone(quick, keys, step, context, model, report, why);
+    if (folder >= 0)
+        close(folder);
+    return status;
+}
+
 enum base_status calibrate(bool quick, calibrate_step *step, void *context, struct model **model,
                            struct calibrate_report *report, struct util_text *why)
 {
@@ -387,8 +409,14 @@ enum base_status calibrate_here(calibrate_step *step, void *context, struct mode
     enum base_status status = model_open("here", model, NULL);
     if (status == BASE_OK || status == BASE_NO_MEMORY)
         return status;
-    status = calibrate(true, step, context, model, NULL, why);
-    if (status == BASE_OK)
-        model_keep(*model);
+    int folder = lock_others_out();
+    status = model_open("here", model, NULL); /* by who was waited for */
+    if (status != BASE_OK && status != BASE_NO_MEMORY) {
+        status = run_alone(true, NULL, step, context, model, NULL, why);
+        if (status == BASE_OK)
+            model_keep(*model);
+    }
+    if (folder >= 0)
+        close(folder);
     return status;
 }

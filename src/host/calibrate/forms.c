@@ -182,17 +182,30 @@ static const char *const common[] = {
     "xorps",      "broadcastsd", "broadcastss", "extractf128", "extracti128", "insertf128",
     "permpd",     "permq",       "perm2f128",   "zeroupper"};
 
+/* What locks, reference counts and lock-free queues are made of. */
+static const char *const atomic[] = {"add", "and", "bts", "cmpxchg", "dec",
+                                     "inc", "or",  "sub", "xadd",    "xor"};
+static const char *const fences[] = {"lfence", "mfence", "sfence"};
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
 static bool is_common(const ZydisDecodedInstruction *in)
 {
     const char *name = ZydisMnemonicGetString(in->mnemonic);
-    if (in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX || in->attributes & ZYDIS_ATTRIB_HAS_LOCK)
+    if (in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
         return false;
+    if (in->attributes & ZYDIS_ATTRIB_HAS_LOCK)
+        return in->operand_width >= 32 && is_one_of(name, atomic, BASE_COUNT(atomic));
     if (in->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && name[0] == 'v')
         name++;
-    for (size_t i = 0; i < BASE_COUNT(common); i++)
-        if (!strcmp(common[i], name))
-            return true;
-    return false;
+    return is_one_of(name, common, BASE_COUNT(common)) ||
+           is_one_of(name, fences, BASE_COUNT(fences));
 }
 
 /* ---- the search --------------------------------------------------------------------------------------------- */

@@ -151,7 +151,7 @@ uint8_t latency_idiom(struct lab *lab, const struct facts *facts, struct sample 
 void latency_measure(struct lab *lab, const struct facts *facts, struct sample *sample,
                      struct model_figures *figures);
 
-enum { COPIES_MAX = 12 };
+enum { COPIES_MAX = 12, CODED_SLOTS = 8 /* a form with more is microcode, or waits */ };
 /* Copies of a form that do not depend on each other, encoded. */
 struct copies {
     uint8_t bytes[COPIES_MAX][64];

@@ -423,6 +423,14 @@ static void add_use(struct model_figures *figures, size_t unit, double cycles)
     figures->uses[at] = (struct model_use){.units = (model_set)1 << unit, .cycles = (float)cycles};
 }
 
+/* What waits for all before it, and makes all behind it wait (fences, locked accesses), empties the stream of nops, too: not all of the time
+   that it adds there are slots, of which it takes no more than fit into what a copy takes among its like. */
+static double slots_of(double cycles, double alone, double width)
+{
+    double slots = whole(cycles * width), most = alone * width;
+    return slots > CODED_SLOTS && slots > most ? fmax(CODED_SLOTS, most) : slots;
+}
+
 void resources_share(struct lab *lab, const struct kernels *kernels, const struct facts *facts,
                      const struct copies *copies, struct model_figures *figures)
 {
@@ -435,7 +443,7 @@ void resources_share(struct lab *lab, const struct kernels *kernels, const struc
             continue;
         double cycles = kernel_share(lab, kernels->items + k, copies, alone);
         if (k == KERNEL_SLOTS) {
-            double slots = whole(cycles * width) - breaking;
+            double slots = slots_of(cycles, alone, width) - breaking;
             figures->fused = figures->fused_indexed = (float)(slots > 1 ? slots : 1);
             figures->micro_operations = figures->fused;
             continue; /* the front end is no resource that a form uses: MODEL_WIDTH bounds it */
@@ -465,9 +473,9 @@ static void measure_indexed(struct lab *lab, const struct kernels *kernels,
     sample->indexed = false;
     if (!made)
         return;
-    double slots = whole(kernel_share(lab, kernels->items + KERNEL_SLOTS, &copies,
-                                      (double)figures->throughput) *
-                         facts->figures[MODEL_WIDTH]) -
+    double alone = (double)figures->throughput;
+    double slots = slots_of(kernel_share(lab, kernels->items + KERNEL_SLOTS, &copies, alone), alone,
+                            facts->figures[MODEL_WIDTH]) -
                    (copies.instructions / copies.count - 1);
     if (slots > (double)figures->fused)
         figures->fused_indexed = (float)slots;

@@ -62,6 +62,11 @@ static struct advice advise_resource(const struct limits_loop *loop)
                     "The divider is busy all the time. Multiply by a reciprocal that is computed "
                     "once, divide fewer values, "
                     "or use single precision or vectors, of which it does more at a time.");
+    if (bottleneck && strcmp(bottleneck->name, "locked accesses") == 0)
+        return give("limits.locked",
+                    "Locked accesses follow one another and take all of the time. "
+                    "Count in a local variable and add it to the shared one at the "
+                    "end, or do more under one lock.");
     if (bottleneck && strcmp(bottleneck->name, "stores") == 0)
         return give("limits.stores", "Stores take all of the time. Keep in registers what is "
                                      "written several times, and store "
