@@ -113,6 +113,22 @@ field()
     fi
 }
 
+@test "optimistic schedules of loops" {
+    limits --machine skylake --latency load=2,div=12,store=2 --schedule schedule.txt "$BATS_FILE_TMPDIR/paper.s"
+    grep -q "^data flow only  .* 16.00 " schedule.txt
+    grep -q "^units, infinite window  .* 16.00 " schedule.txt
+    grep -q "^machine  .* 16.00 " schedule.txt
+    grep -q "12.00  divsd (%rsi), %xmm0" schedule.txt
+    grep -q "store of movsd %xmm0, (%rdi)" schedule.txt
+    limits --machine skylake --schedule schedule.txt "$BATS_FILE_TMPDIR/program:dot"
+    grep -q "^dot, loop at 0x" schedule.txt
+    grep -q "4.00  addsd %xmm0, %xmm1  (kernels.c:5)" schedule.txt
+    try 2 "$HEADROOM" limits --schedule schedule.txt -- true
+    grep -q "schedule is for the loops of a FILE" err
+    try 1 "$HEADROOM" limits --machine skylake --schedule nowhere/schedule.txt "$BATS_FILE_TMPDIR/program:dot"
+    grep -q "cannot write 'nowhere/schedule.txt'" err
+}
+
 @test "a profile on demand, read by report" {
     limits -q -o loops.headroom "$BATS_FILE_TMPDIR/program:dot"
     [ ! -s out ]

@@ -2,6 +2,8 @@
 /* A loop's bounds as rows of a profile. */
 #include "assess/assess.h"
 
+#include "bounds/schedule.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +191,26 @@ enum base_status assess_graph(const struct bodies_loop *loop, const struct asses
                           bounds_list(&bounds, &loop->block, place_of, context, text) &&
                           bounds_circuit(&bounds, &loop->block, place_of, context, text) &&
                           util_text_print(text, "\n");
+    bounds_free(&bounds);
+    return good ? BASE_OK : BASE_NO_MEMORY;
+}
+
+/* Long enough that how the pipeline fills does not matter, and buffers do. */
+enum { SCHEDULED_ITERATIONS = 1000 };
+
+enum base_status assess_schedule(const struct bodies_loop *loop,
+                                 const struct assess_options *options, struct util_text *text)
+{
+    struct bounds_options asked = {
+        .graph = true, .taken = loop->taken, .latencies = options->latencies};
+    struct bounds bounds;
+    enum base_status status = bound_loop(loop, options, &bounds);
+    if (status != BASE_OK)
+        return status;
+    bool good = util_text_print(text, "%s, loop at 0x%" PRIx64 "\n", loop->function, loop->head) &&
+                schedule_print(&loop->block, &bounds, options->model, &asked, SCHEDULED_ITERATIONS,
+                               place_of, (void *)(uintptr_t)loop, text) &&
+                util_text_print(text, "\n");
     bounds_free(&bounds);
     return good ? BASE_OK : BASE_NO_MEMORY;
 }

@@ -69,6 +69,10 @@ bool assess_measure(const struct profile *counted, struct profile *profile);
 enum base_status assess_graph(const struct bodies_loop *loop, const struct assess_options *options,
                               bool dot, struct util_text *text);
 
+/* Optimistic schedules of the loop's iterations, one behind the other (bounds/schedule.h). */
+enum base_status assess_schedule(const struct bodies_loop *loop,
+                                 const struct assess_options *options, struct util_text *text);
+
 /* ---- files that are made first -------------------------------------------------------------------------- */
 
 /* Files in a directory of their own, which assess_drop removes. */

@@ -22,7 +22,7 @@
 enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
 
 struct limits_settings {
-    const char *machine, *latency, *levels, *graph, *profile, *hex, *hex_file;
+    const char *machine, *latency, *levels, *graph, *schedule, *profile, *hex, *hex_file;
     int loop, measure;
     uint64_t max_s;
 };
@@ -38,7 +38,7 @@ struct assessing {
     struct bounds_latencies latencies;
     struct model *model;
     struct profile *profile;
-    struct util_text graph;
+    struct util_text graph, schedule;
     struct run_settings further; /* --measure */
     struct sequel sequel;
     char error[ASSESS_ERROR_BYTES];
@@ -155,13 +155,20 @@ static bool add_graph(struct assessing *assessing, const struct bodies_loop *loo
            assess_graph(loop, &assessing->options, drawn, &assessing->graph) == BASE_OK;
 }
 
+static bool add_schedule(struct assessing *assessing, const struct bodies_loop *loop)
+{
+    return !own(assessing->settings)->schedule ||
+           assess_schedule(loop, &assessing->options, &assessing->schedule) == BASE_OK;
+}
+
 static bool add_loops(struct assessing *assessing, const struct bodies *bodies, const char *module,
                       const char *level)
 {
     for (size_t i = 0; i < bodies->count; i++)
         if (assess_add(assessing->profile, &bodies->loops[i], &assessing->options, module, level,
                        -1) != BASE_OK ||
-            !add_graph(assessing, &bodies->loops[i])) {
+            !add_graph(assessing, &bodies->loops[i]) ||
+            !add_schedule(assessing, &bodies->loops[i])) {
             snprintf(assessing->error, sizeof assessing->error, "%s.",
                      base_status_text(BASE_NO_MEMORY));
             return false;
@@ -262,9 +269,10 @@ static int print_report(struct assessing *assessing, const char *profile_path)
     return LIMITS_FAILED;
 }
 
-static bool write_graph(struct assessing *assessing)
+/* path: NULL: not asked for. */
+static bool write_text(struct assessing *assessing, const char *path, const struct util_text *text,
+                       bool drawn)
 {
-    const char *path = own(assessing->settings)->graph;
     struct replacement file;
     if (!path)
         return true;
@@ -273,20 +281,27 @@ static bool write_graph(struct assessing *assessing)
                  strerror(errno));
         return false;
     }
-    bool good = ends_with(path, ".svg") ? assess_svg(&assessing->graph, file.out, assessing->error)
-                                        : fwrite(assessing->graph.bytes, 1, assessing->graph.count,
-                                                 file.out) == assessing->graph.count;
+    bool good = drawn ? assess_svg(text, file.out, assessing->error)
+                      : fwrite(text->bytes, 1, text->count, file.out) == text->count;
     bool whole = replace_end(&file, good);
-    if (good && !whole)
+    if (!whole && (good || !drawn))
         snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
                  strerror(errno));
     return good && whole;
 }
 
+static bool write_texts(struct assessing *assessing)
+{
+    const struct limits_settings *settings = own(assessing->settings);
+    bool drawn = settings->graph && ends_with(settings->graph, ".svg");
+    return write_text(assessing, settings->graph, &assessing->graph, drawn) &&
+           write_text(assessing, settings->schedule, &assessing->schedule, false);
+}
+
 static int conclude(struct assessing *assessing)
 {
     const struct settings *settings = assessing->settings;
-    if (!write_graph(assessing) ||
+    if (!write_texts(assessing) ||
         (settings->output && profile_write(assessing->profile, settings->output, assessing->error,
                                            sizeof assessing->error) != BASE_OK)) {
         say("%s", assessing->error);
@@ -317,6 +332,7 @@ static void end(struct assessing *assessing)
     model_close(assessing->model);
     profile_free(assessing->profile);
     util_text_free(&assessing->graph);
+    util_text_free(&assessing->schedule);
 }
 
 static bool begin_profile(struct assessing *assessing, int count, char **operands)
@@ -463,8 +479,8 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
                          operands[0]);
     if (own(settings)->hex && own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
-    if (own(settings)->levels || own(settings)->graph || own(settings)->profile ||
-        own(settings)->measure || settings->output)
+    if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
+        own(settings)->profile || own(settings)->measure || settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
@@ -504,6 +520,8 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int words = behind ? count - files - 1 : 0;
     if (files > 1)
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
+    if (own(settings)->schedule && (!files || own(settings)->profile))
+        return say_usage("limits", "--schedule is for the loops of a FILE");
     if (own(settings)->measure && (files || own(settings)->profile))
         return say_usage("limits", "--measure needs a command that is run, behind --");
     if (own(settings)->profile)
@@ -543,6 +561,12 @@ static const struct option_spec limits_options[] = {
              "loop; needs Graphviz), in "
              "Graphviz' language if in .dot, else a list of the dependences and the critical "
              "circuit of each loop."},
+    {"schedule", 0, OPTION_FILE, OWN(limits_settings, schedule), .argument = "FILE",
+     .help = "Write to FILE optimistic schedules of 1000 iterations of each loop, each "
+             "operation as soon as its inputs are there: by data flow alone, with the machine's "
+             "units and an infinite window, and with its front end and reorder buffer; cycles, "
+             "use of the units, what the critical path consists of, and the first iterations "
+             "cycle by cycle."},
     {"profile", 0, OPTION_PROFILE, OWN(limits_settings, profile), .argument = "PROFILE",
      .help = "Bound the loops in which the run of PROFILE spent most CPU time, by its samples."},
     {"measure", 0, OPTION_FLAG, OWN(limits_settings, measure), .value = 1,
