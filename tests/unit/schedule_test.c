@@ -57,7 +57,7 @@ static void check_inputs(const struct loop *loop, const struct schedule *schedul
 
 static void check_path(const struct loop *loop, const struct schedule *schedule)
 {
-    double path = schedule->path_units + schedule->path_front_end + schedule->path_buffer;
+    double path = schedule->path_units + schedule->path_front_end;
     for (size_t i = 0; i < loop->block.count; i++)
         path += schedule->path[i];
     int64_t last = 0;
@@ -194,8 +194,7 @@ static void buffer_limits_the_window(void **state)
     drop(&loop);
     loop = schedule_with("skylake", chains, chains_end, NULL, 4);
     assert_true(loop.schedules[SCHEDULE_MACHINE].iteration > 20);
-    assert_true(loop.schedules[SCHEDULE_MACHINE].path_buffer > 0 ||
-                loop.schedules[SCHEDULE_MACHINE].path[1] > 0);
+    assert_true(loop.schedules[SCHEDULE_MACHINE].path_buffer > ITERATIONS / 4);
     assert_true(fabs(loop.schedules[SCHEDULE_INFINITE].iteration - 8) < 0.1);
     drop(&loop);
 }

@@ -36,6 +36,8 @@ struct scheduling {
     uint32_t *form;             /* by instruction: the first one of the same form */
     int64_t clock;              /* when the front end has its next slot */
     int64_t *retired;           /* by instruction executed */
+    int64_t *entered;           /* likewise */
+    size_t *waited_for;         /* likewise: that had to retire for it to enter; SIZE_MAX: none */
     int64_t *slots;             /* slots before it, thousandths, likewise */
     size_t oldest, executed;
     int64_t busy_until, busy_before; /* the last work of any lane; that of the first half */
@@ -254,27 +256,26 @@ static float slots_a_cycle(const struct scheduling *state)
     return !state->work.options->unrolled && decoded > 0 ? fminf(width, decoded) : width;
 }
 
-/* When the instruction enters the window. *cause: what it waited for. */
-static int64_t enter(struct scheduling *state, uint32_t at, uint8_t *cause)
+/* When the instruction enters the window. */
+static int64_t enter(struct scheduling *state, uint32_t at)
 {
     int64_t slots = (int64_t)lrintf(state->work.costs[at].slots * CYCLE);
     int64_t buffer = (int64_t)lrintf(figure(&state->work, MODEL_REORDER_BUFFER, 0) * CYCLE);
     size_t now = state->executed;
-    *cause = SCHEDULE_BY_NOTHING;
+    state->waited_for[now] = SIZE_MAX;
     if (state->kind != SCHEDULE_MACHINE)
         return 0;
-    *cause = state->clock ? SCHEDULE_BY_FRONT_END : SCHEDULE_BY_NOTHING;
     while (buffer > 0 && state->oldest < now &&
            state->slots[now] + slots - state->slots[state->oldest] > buffer) {
         if (state->retired[state->oldest] > state->clock) {
             state->clock = state->retired[state->oldest];
-            *cause = SCHEDULE_BY_BUFFER;
+            state->waited_for[now] = state->oldest;
         }
         state->oldest++;
     }
-    int64_t entered = state->clock;
+    state->entered[now] = state->clock;
     state->clock += (int64_t)llrintf((float)slots / slots_a_cycle(state));
-    return entered;
+    return state->entered[now];
 }
 
 static void leave(struct scheduling *state, uint32_t at, int64_t done)
@@ -330,13 +331,11 @@ static int64_t own_latency(const struct scheduling *state, uint32_t vertex)
 }
 
 /* Its inputs, without regard to units. */
-static void await(struct scheduling *state, struct schedule_operation *operation, int64_t entered,
-                  uint8_t cause)
+static void await(struct scheduling *state, struct schedule_operation *operation, int64_t entered)
 {
     size_t vertices = state->bounds->vertex_count;
     int64_t own = own_latency(state, operation->vertex);
     operation->end = entered + own;
-    operation->cause = cause;
     operation->before = BOUNDS_NONE;
     for (uint32_t i = state->first_arc[operation->vertex];
          i < state->first_arc[operation->vertex + 1]; i++) {
@@ -348,7 +347,6 @@ static void await(struct scheduling *state, struct schedule_operation *operation
         if (there > operation->end || (there == operation->end && there > 0)) {
             operation->end = there;
             operation->before = (uint32_t)from;
-            operation->cause = SCHEDULE_BY_DATA;
         }
     }
     operation->start = later(entered, operation->end - own);
@@ -363,14 +361,14 @@ static enum part part_of_vertex(const struct bounds_vertex *vertex)
 
 /* Operations of one kind of an instruction begin together, when all that they need is there and the units have room. */
 static int64_t begin_part(struct scheduling *state, uint32_t at, enum part part, const bool *parts,
-                          struct schedule_operation *operations, int64_t entered, uint8_t cause)
+                          struct schedule_operation *operations, int64_t entered)
 {
     uint32_t first = state->first_vertex[at], end = state->first_vertex[at + 1];
     int64_t issue = INT64_MAX, done = 0;
     uint8_t unit = SCHEDULE_NO_UNIT;
     for (uint32_t v = first; v < end; v++)
         if (part_of_vertex(&state->bounds->vertices[v]) == part) {
-            await(state, &operations[v], entered, cause);
+            await(state, &operations[v], entered);
             issue = operations[v].start < issue ? operations[v].start : issue;
         }
     int64_t waits = occupy_part(state, at, part, parts, issue, &unit) - issue;
@@ -390,8 +388,7 @@ static void execute(struct scheduling *state, uint32_t at, uint32_t iteration)
     size_t vertices = state->bounds->vertex_count;
     struct schedule_operation *operations = state->out->operations + iteration * vertices;
     bool parts[PARTS] = {false};
-    uint8_t cause;
-    int64_t entered = enter(state, at, &cause), done = entered;
+    int64_t entered = enter(state, at), done = entered;
     for (uint32_t v = state->first_vertex[at]; v < state->first_vertex[at + 1]; v++) {
         operations[v].vertex = v;
         operations[v].iteration = iteration;
@@ -399,8 +396,7 @@ static void execute(struct scheduling *state, uint32_t at, uint32_t iteration)
     }
     for (unsigned part = 0; part < PARTS; part++)
         if (parts[part])
-            done = later(done,
-                         begin_part(state, at, (enum part)part, parts, operations, entered, cause));
+            done = later(done, begin_part(state, at, (enum part)part, parts, operations, entered));
     if (state->first_vertex[at] == state->first_vertex[at + 1])
         occupy_valueless(state, at, entered);
     occupy_branch(state, at, entered);
@@ -474,9 +470,12 @@ static bool begin_schedule(struct scheduling *state)
     out->path = calloc(state->work.block->count, sizeof *out->path);
     state->work.costs = calloc(state->work.block->count, sizeof *state->work.costs);
     state->retired = calloc(instructions + 1, sizeof *state->retired);
+    state->entered = calloc(instructions + 1, sizeof *state->entered);
+    state->waited_for = calloc(instructions + 1, sizeof *state->waited_for);
     state->slots = calloc(instructions + 1, sizeof *state->slots);
     return out->operations && out->path && state->work.costs && state->retired && state->slots &&
-           costs_of(&state->work) && sort_arcs(state) && find_vertices(state) && make_lanes(state);
+           state->entered && state->waited_for && costs_of(&state->work) && sort_arcs(state) &&
+           find_vertices(state) && make_lanes(state);
 }
 
 static void iterate(struct scheduling *state)
@@ -507,6 +506,40 @@ static int64_t last_of(const struct schedule *schedule, size_t operations, size_
     return end;
 }
 
+/* Which operation an instruction was retired by: its own, or one of those before it. SIZE_MAX: by none, and *executed is the one
+   that entered then. */
+static size_t retired_by(const struct scheduling *state, size_t *executed)
+{
+    size_t count = state->work.block->count, vertices = state->bounds->vertex_count;
+    while (*executed && state->retired[*executed - 1] == state->retired[*executed])
+        --*executed;
+    size_t at = *executed % count, first = *executed / count * vertices;
+    for (uint32_t v = state->first_vertex[at]; v < state->first_vertex[at + 1]; v++)
+        if (state->out->operations[first + v].end == state->retired[*executed])
+            return first + v;
+    return SIZE_MAX;
+}
+
+/* From when that instruction entered the window back to an operation that it waited for. SIZE_MAX: to the beginning. */
+static size_t before_entry(struct scheduling *state, size_t executed)
+{
+    struct schedule *out = state->out;
+    while (state->entered[executed] > 0) {
+        if (state->waited_for[executed] != SIZE_MAX) {
+            out->path_buffer++;
+            executed = state->waited_for[executed];
+            size_t operation = retired_by(state, &executed);
+            if (operation != SIZE_MAX)
+                return operation;
+            continue;
+        }
+        out->path_front_end +=
+            (double)(state->entered[executed] - state->entered[executed - 1]) / CYCLE;
+        executed--;
+    }
+    return SIZE_MAX;
+}
+
 /* Back from the last result: the time between one result and the next belongs to the instruction of the later one, but for waiting. */
 static void find_path(struct scheduling *state, size_t last)
 {
@@ -515,15 +548,13 @@ static void find_path(struct scheduling *state, size_t last)
         const struct schedule_operation *operation = &out->operations[last];
         uint32_t at = state->bounds->vertices[operation->vertex].instruction;
         int64_t ready = operation->end - operation->waited;
-        int64_t from = operation->before == BOUNDS_NONE ? operation->start - operation->waited
-                                                        : out->operations[operation->before].end;
+        bool waits = operation->before != BOUNDS_NONE;
+        int64_t from =
+            waits ? out->operations[operation->before].end : operation->start - operation->waited;
         out->path[at] += (double)(ready - from) / CYCLE;
         out->path_units += (double)operation->waited / CYCLE;
-        if (operation->cause == SCHEDULE_BY_FRONT_END)
-            out->path_front_end += (double)from / CYCLE;
-        if (operation->cause == SCHEDULE_BY_BUFFER)
-            out->path_buffer += (double)from / CYCLE;
-        last = operation->before == BOUNDS_NONE ? SIZE_MAX : operation->before;
+        last = waits ? operation->before
+                     : before_entry(state, operation->iteration * state->work.block->count + at);
     }
 }
 
@@ -557,6 +588,8 @@ static void end_schedule(struct scheduling *state)
     free(state->first_vertex);
     free(state->form);
     free(state->retired);
+    free(state->entered);
+    free(state->waited_for);
     free(state->slots);
     free(state->work.costs);
     free(state->work.estimates);

@@ -29,21 +29,14 @@ enum {
     SCHEDULE_OPERATIONS_MAX = 1 << 20, /* of all iterations; more: fewer iterations are made */
 };
 
-enum schedule_cause {
-    SCHEDULE_BY_NOTHING,   /* at the beginning */
-    SCHEDULE_BY_DATA,      /* the last of its inputs */
-    SCHEDULE_BY_FRONT_END, /* width, or taken branches */
-    SCHEDULE_BY_BUFFER     /* the reorder buffer was full */
-};
-
 /* One execution of one vertex of the dependence graph, in order of the program. */
 struct schedule_operation {
     int64_t start, end; /* given to a unit; its result is there */
     int64_t waited;     /* of start: for a unit, after its inputs were there */
-    uint32_t before;    /* operation that it waited for, or BOUNDS_NONE */
+    uint32_t
+        before; /* operation that it waited for; BOUNDS_NONE: for none, but to enter the window */
     uint32_t vertex, iteration;
-    uint8_t unit;  /* the model's, the first of those it uses; SCHEDULE_NO_UNIT */
-    uint8_t cause; /* enum schedule_cause: of start - waited */
+    uint8_t unit; /* the model's, the first of those it uses; SCHEDULE_NO_UNIT */
 };
 enum { SCHEDULE_NO_UNIT = 255 };
 
@@ -54,10 +47,10 @@ struct schedule {
     struct schedule_operation *operations; /* iterations times vertices */
     size_t operation_count;
     double work[MODEL_UNITS_MAX]; /* cycles that units were busy, of all iterations */
-    /* The critical path, back from the last result: cycles of all iterations that it spends in each instruction, */
+    /* The critical path, back from the last result: cycles of all iterations that it spends in each instruction, in waiting for units
+       and in waiting for the front end; and how often an instruction on it could enter when another one retired. */
     double *path; /* by instruction */
-    double path_units, path_front_end,
-        path_buffer; /* waiting for a unit, the front end, the buffer */
+    double path_units, path_front_end, path_buffer;
 };
 
 /* bounds: of the block, with its graph. taken: as options of bounds_of. BASE_NO_MEMORY; BASE_NOT_FOUND: the block is empty. To be ended

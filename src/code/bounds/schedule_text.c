@@ -87,7 +87,19 @@ static void print_path(const struct printing *printing, const struct schedule *s
     }
     print_part(printing, schedule->path_units, schedule, "waiting for a unit");
     print_part(printing, schedule->path_front_end, schedule, "waiting for the front end");
-    print_part(printing, schedule->path_buffer, schedule, "waiting for the reorder buffer");
+    if (schedule->path_buffer > 0)
+        util_text_print(printing->text,
+                        "%14s  an instruction on it entered when another left the reorder buffer, "
+                        "%.0f times\n",
+                        "", schedule->path_buffer);
+}
+
+/* Of an instruction's results one stands for all. */
+static bool is_shown(const struct bounds *bounds, uint32_t vertex)
+{
+    const struct bounds_vertex *made = &bounds->vertices[vertex];
+    return !vertex || made->kind != BOUNDS_COMPUTES || made[-1].kind != BOUNDS_COMPUTES ||
+           made[-1].instruction != made->instruction;
 }
 
 static int by_start(const void *left, const void *right)
@@ -117,6 +129,8 @@ static bool print_trace(const struct printing *printing, const struct schedule *
                     "cycle", "result", "iteration", "unit", "operation");
     for (size_t o = 0; o < count; o++) {
         const struct bounds_vertex *vertex = &printing->bounds->vertices[sorted[o].vertex];
+        if (!is_shown(printing->bounds, sorted[o].vertex))
+            continue;
         const char *unit = sorted[o].unit == SCHEDULE_NO_UNIT
                                ? "-"
                                : printing->machine->units[sorted[o].unit].name;
