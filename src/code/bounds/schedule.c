@@ -32,6 +32,7 @@ struct scheduling {
     struct lane *lanes; /* units, then LANES_MORE, then one for each instruction */
     size_t lane_count;
     uint32_t *first_arc, *arcs; /* by vertex: flow arcs into it */
+    int64_t *own;               /* by vertex: from its inputs to its result */
     uint32_t *first_vertex;     /* by instruction */
     uint32_t *form;             /* by instruction: the first one of the same form */
     int64_t clock;              /* when the front end has its next slot */
@@ -334,7 +335,7 @@ static int64_t own_latency(const struct scheduling *state, uint32_t vertex)
 static void await(struct scheduling *state, struct schedule_operation *operation, int64_t entered)
 {
     size_t vertices = state->bounds->vertex_count;
-    int64_t own = own_latency(state, operation->vertex);
+    int64_t own = state->own[operation->vertex];
     operation->end = entered + own;
     operation->before = BOUNDS_NONE;
     for (uint32_t i = state->first_arc[operation->vertex];
@@ -449,6 +450,14 @@ static bool find_vertices(struct scheduling *state)
     return true;
 }
 
+static bool find_latencies(struct scheduling *state)
+{
+    state->own = calloc(state->bounds->vertex_count + 1, sizeof *state->own);
+    for (uint32_t v = 0; state->own && v < state->bounds->vertex_count; v++)
+        state->own[v] = own_latency(state, v);
+    return state->own != NULL;
+}
+
 static bool make_lanes(struct scheduling *state)
 {
     const struct model_machine *machine = state->work.machine;
@@ -475,7 +484,7 @@ static bool begin_schedule(struct scheduling *state)
     state->slots = calloc(instructions + 1, sizeof *state->slots);
     return out->operations && out->path && state->work.costs && state->retired && state->slots &&
            state->entered && state->waited_for && costs_of(&state->work) && sort_arcs(state) &&
-           find_vertices(state) && make_lanes(state);
+           find_vertices(state) && find_latencies(state) && make_lanes(state);
 }
 
 static void iterate(struct scheduling *state)
@@ -586,6 +595,7 @@ static void end_schedule(struct scheduling *state)
     free(state->first_arc);
     free(state->arcs);
     free(state->first_vertex);
+    free(state->own);
     free(state->form);
     free(state->retired);
     free(state->entered);
