@@ -38,6 +38,8 @@ static void print_cycles(const struct printing *printing, const struct schedule 
         else
             util_text_print(printing->text, "%22s\n", "no limit");
     }
+    util_text_print(printing->text, "%-24s %12s %14.2f\n", "predicted bound", "",
+                    printing->bounds->predicted);
     util_text_print(printing->text, "%-24s %12s %14.2f\n", "certified bound", "",
                     printing->bounds->certified);
     const struct model_figure *buffer = &printing->machine->figures[MODEL_REORDER_BUFFER];
