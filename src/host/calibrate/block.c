@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cycles of single basic blocks. Every register points to one page, pages that the block asks for besides are that page
+ * Cycles of single basic blocks. Every register points to one page, to a part of it that is its own, pages that the block asks for besides are that page
  * again, so that accesses hit the first-level cache. A block is timed as two numbers of copies, whose difference has no begin and no
  * end (Chen et al., BHive, IISWC 2019; Abel and Reineke, nanoBench, ISPASS 2020), against the chain of additions. Each block has a
  * process of its own, forked off one that knows the machine already.
@@ -21,6 +21,7 @@
 enum {
     PAGE_BYTES = 4096,
     PAGES_MAX = 512,
+    APART_BYTES = 128, /* registers: pointers of a program are mostly to different things */
     AREA_BYTES = 1 << 20,
     COPIES_BYTES = 20000, /* of code: it stays in the cache of instructions */
     RUN_CYCLES = 3000,    /* of the longer of the two */
@@ -103,7 +104,7 @@ static void put_begin(struct code *code, struct slot *slot)
         PUT(code, 0xc5, 0xf8, 0x77); /* vzeroupper */
     put_time(code, &slot->start);
     for (unsigned r = 0; r < 16; r++)
-        put_constant(code, r, page_address + PAGE_BYTES / 2);
+        put_constant(code, r, page_address + PAGE_BYTES / 4 + r * APART_BYTES);
     PUT(code, 0x48, 0x85, 0xc0); /* test rax, rax: flags are known */
 }
 

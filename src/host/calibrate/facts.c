@@ -93,13 +93,15 @@ static void measure_rates(struct lab *lab, struct facts *facts)
 static void measure_memory(struct lab *lab, struct facts *facts)
 {
     double *figures = facts->figures;
-    facts->round_trip = near(TURN(lab, PATTERN_ONES_DOUBLE, "66480f6ec3", "66480f7ec3"));
-    figures[MODEL_GENERAL_VECTOR] = facts->round_trip;
+    double round_trip = near(TURN(lab, PATTERN_ONES_DOUBLE, "66480f6ec3", "66480f7ec3"));
+    facts->to_vector = floor(round(round_trip) / 2);
+    facts->from_vector = round_trip - facts->to_vector;
+    figures[MODEL_GENERAL_VECTOR] = round_trip;
     figures[MODEL_LOAD_LATENCY] = near(TURN(lab, PATTERN_POINTER, "488b6d00"));
     figures[MODEL_LOAD_INDEXED] = near(TURN(lab, PATTERN_POINTER, "4a8b6c2d00"));
     /* movq xmm0, [rbp]; movq rbp, xmm0 */
     double vector = TURN(lab, PATTERN_POINTER, "f30f7e4500", "66480f7ec5");
-    figures[MODEL_LOAD_VECTOR] = near(vector - facts->round_trip / 2);
+    figures[MODEL_LOAD_VECTOR] = near(vector - facts->from_vector);
     facts->forward_general = near(TURN(lab, PATTERN_POINTER, "49895e40", "498b5e40"));
     figures[MODEL_FORWARD_GENERAL] = facts->forward_general;
     figures[MODEL_FORWARD_STACK] = near(TURN(lab, PATTERN_POINTER, "48895c24c0", "488b5c24c0"));

@@ -84,6 +84,9 @@ double lab_measure(struct lab *lab, const struct body *body);
 /* The least of some measurements: for what others rest on. What disturbs only ever makes them larger. */
 double lab_least(struct lab *lab, const struct body *body, unsigned measurements);
 
+/* The least of at least two measurements, and of as many as it takes, up to `most`, until another one is as low. */
+double lab_agreed(struct lab *lab, const struct body *body, unsigned most);
+
 /* Ticks of a cycle now; 0: never undisturbed. */
 double lab_ticks(struct lab *lab);
 /* Keeps the `most` least of values, ascending: before the first one *count is 0. */
@@ -136,7 +139,9 @@ void sample_break(const struct sample *sample, struct body *body, int keep1, int
 
 /* Facts of the machine that latencies are corrected by. */
 struct facts {
-    double round_trip; /* general to vector register and back: half of it each way */
+    /* Between general and vector registers. Only the round trip can be measured; it is divided into whole cycles, because halves of them
+       would make latencies that are rounded up or down by chance. */
+    double to_vector, from_vector;
     double forward_general;
     double figures[MODEL_FIGURES]; /* 0: not measured */
     uint32_t rules;                /* of struct model_machine */
