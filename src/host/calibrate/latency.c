@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHAIN_COPIES = 48, CHAIN_REGISTERS = 4, PAIRS_MAX = 8, AGREEING_MOST = 4 };
+enum { CHAIN_COPIES = 48, CHAIN_REGISTERS = 4, PAIRS_MAX = 8, AGREEING_MOST = 3 };
 
 struct wire {
     struct lab *lab;

@@ -17,7 +17,7 @@ enum {
     SLOW_CYCLES = 60, /* such forms are microcode: only their slots are looked at */
     TURNS_MAX = 400,
     KERNEL_MEASUREMENTS = 5,
-    AGREEING_MOST = 8,
+    AGREEING_MOST = 4,
     READ_AT = 3072, /* what is loaded was not just stored */
 };
 

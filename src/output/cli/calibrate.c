@@ -305,8 +305,9 @@ static const struct calibrate_settings own_defaults;
 
 static const struct option_spec calibrate_options[] = {
     {"quick", 0, OPTION_FLAG, OWN(calibrate_settings, quick), .value = 1,
-     .help = "Measure only what compilers make of most programs: at most 3 seconds, 12 on a busy "
-             "machine."},
+     .help =
+         "Measure only what compilers make of most programs: about 6 seconds, at most 12 on a busy "
+         "machine."},
     {"kept", 0, OPTION_FLAG, OWN(calibrate_settings, kept), .value = 1,
      .help = "Measure nothing; print the model that is kept."},
     {"forms", 0, OPTION_TEXT, OWN(calibrate_settings, forms), .argument = "TEXT",
@@ -327,8 +328,9 @@ const struct verb calibrate_verb = {
         "Measures, without performance counters, what every instruction that this processor "
         "executes costs: latency from each operand to each, throughput, slots of the front end, "
         "and which execution resources it shares with others; and of the machine its width, loads "
-        "and stores a cycle, and how long data takes through memory. That needs at most 15 seconds "
-        "(45 on a busy machine) and one processor. What is disturbed meanwhile, by changes of "
+        "and stores a cycle, and how long data takes through memory. That needs about 20 seconds "
+        "(at most 45, on a busy machine) and one processor. What is disturbed meanwhile, by "
+        "changes of "
         "frequency, by other "
         "programs on the same core or by the scheduler, is measured again.\n\n"
         "The model is kept, for this processor and its microcode, in $HEADROOM_CACHE, else "
