@@ -17,9 +17,9 @@
  * that the allocator says they have. Rejected: counting at each free, which makes all threads write the same lines.
  */
 #include "agent/agent.h"
+#include "agent/guard.h"
 #include "agent/heap.h"
 
-#include <asm/unistd.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,9 +35,6 @@ enum {
     GRANULE = 16,       /* what malloc aligns to */
     PAGES_WATCHED = 16, /* before the address's: blocks that begin farther away are large */
     PAGE = 4096,
-    YIELDS = 64,
-    SLEEPS = 1000,
-    SLEEP_NS = 50 * 1000,
 };
 
 struct slot {
@@ -55,55 +52,18 @@ static uint32_t in_level[LEVELS];
 static _Atomic uint64_t levels; /* bit: blocks are there */
 static _Atomic uint32_t mappings_used,
     unlinked; /* unlinked: odd while a block is being taken out of chains */
-static _Atomic bool lock, given_up;
+static struct guard guard; /* given up: nothing is recorded or found any more */
 static struct base_random victims = {.state = 1};
 
 uint8_t heap_filter[HEAP_FILTER], heap_pages[HEAP_PAGES];
 static _Atomic uint32_t generations[GENERATIONS];
 
-/* ---- the lock ----------------------------------------------------------------------------------- */
-
-/* Who holds it may have a lower real-time priority, and then runs only while we sleep; or may be the child of a vfork that was
-   killed, and then nobody will ever give it back. False: nothing is recorded or found any more. */
-static bool take(void)
-{
-    for (int i = 0; !atomic_load_explicit(&given_up, memory_order_relaxed); i++) {
-        if (!atomic_exchange_explicit(&lock, true, memory_order_acquire))
-            return true;
-        if (i >= YIELDS + SLEEPS)
-            atomic_store_explicit(&given_up, true, memory_order_relaxed);
-        else if (i >= YIELDS)
-            os_syscall(__NR_nanosleep, &(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
-        else
-            os_syscall(__NR_sched_yield);
-    }
-    return false;
-}
-
-static void give(void)
-{
-    atomic_store_explicit(&lock, false, memory_order_release);
-}
-
-static void change_begins(struct slot *slot)
-{
-    atomic_fetch_add_explicit(&slot->sequence, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-}
-
-static void change_ends(struct slot *slot)
-{
-    atomic_fetch_add_explicit(&slot->sequence, 1, memory_order_release);
-}
-
 /* A copy that was not changed meanwhile. */
 static bool read_slot(const struct slot *slot, struct heap_block *block)
 {
-    uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+    uint32_t before = reading_begins(&slot->sequence);
     *block = slot->block;
-    atomic_thread_fence(memory_order_acquire);
-    return !(before & 1) && atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before &&
-           block->start;
+    return reading_holds(&slot->sequence, before) && block->start;
 }
 
 /* ---- generations --------------------------------------------------------------------------------- */
@@ -233,9 +193,9 @@ static void remove_slot(uint16_t index)
     atomic_fetch_add_explicit(&unlinked, 1, memory_order_acq_rel);
     unlink_from(start_chain(start), index, false);
     unlink_from(level_chain(slot->level, part_of(start, slot->level)), index, true);
-    change_begins(slot);
+    change_begins(&slot->sequence);
     slot->block.start = 0;
-    change_ends(slot);
+    change_ends(&slot->sequence);
     count_in_filter(start, -1);
     if (--in_level[slot->level] == 0)
         atomic_fetch_and_explicit(&levels, ~(UINT64_C(1) << slot->level), memory_order_relaxed);
@@ -276,9 +236,9 @@ static void add_slot(const struct heap_block *block)
         remove_slot(index);
     index = free_index();
     struct slot *slot = &slots[index - 1];
-    change_begins(slot);
+    change_begins(&slot->sequence);
     slot->block = *block;
-    change_ends(slot);
+    change_ends(&slot->sequence);
     slot->level = level_of(block->bytes);
     _Atomic uint16_t *starts = start_chain(block->start);
     _Atomic uint16_t *parts = level_chain(slot->level, part_of(block->start, slot->level));
@@ -295,10 +255,10 @@ static void add_slot(const struct heap_block *block)
 
 static void change_mapping(struct slot *slot, uint64_t start, uint64_t bytes)
 {
-    change_begins(slot);
+    change_begins(&slot->sequence);
     slot->block.start = bytes ? start : 0;
     slot->block.bytes = bytes;
-    change_ends(slot);
+    change_ends(&slot->sequence);
 }
 
 /* What is left of a mapping in the middle of which something is unmapped is the larger of its ends. */
@@ -331,9 +291,9 @@ static void add_mapping(const struct heap_block *block)
     }
     if (least->block.start && least->block.bytes >= block->bytes)
         return;
-    change_begins(least);
+    change_begins(&least->sequence);
     least->block = *block;
-    change_ends(least);
+    change_ends(&least->sequence);
     uint32_t used = (uint32_t)(least - mappings) + 1;
     if (used > atomic_load(&mappings_used))
         atomic_store(&mappings_used, used);
@@ -351,32 +311,32 @@ static bool find_mapping(uint64_t address, struct heap_block *block)
 
 void heap_add(const struct heap_block *block)
 {
-    if (!take())
+    if (!guard_take(&guard))
         return;
     if (block->mapped)
         add_mapping(block);
     else
         add_slot(block);
-    give();
+    guard_give(&guard);
 }
 
 bool heap_remove(uint64_t start)
 {
-    if (!take())
+    if (!guard_take(&guard))
         return false;
     uint16_t index = index_of(start);
     if (index)
         remove_slot(index);
-    give();
+    guard_give(&guard);
     return index != 0;
 }
 
 void heap_unmap(uint64_t start, uint64_t bytes)
 {
-    if (!take())
+    if (!guard_take(&guard))
         return;
     cut_mappings(start, bytes);
-    give();
+    guard_give(&guard);
 }
 
 bool heap_maps(uint64_t start, uint64_t bytes)
@@ -414,7 +374,7 @@ static bool find_in_chain(uint32_t level, uint64_t part, uint64_t address, struc
 bool heap_find(uint64_t address, struct heap_block *block)
 {
     uint64_t used = atomic_load_explicit(&levels, memory_order_relaxed);
-    if (atomic_load_explicit(&given_up, memory_order_relaxed))
+    if (guard_is_given_up(&guard))
         return false;
     for (; used; used &= used - 1) {
         uint32_t level = (uint32_t)__builtin_ctzll(used);
@@ -429,9 +389,9 @@ bool heap_find(uint64_t address, struct heap_block *block)
 /* Another thread may have been half-way through a change, and is not here to end it. */
 void heap_after_fork(void)
 {
-    if (!atomic_load(&lock))
+    if (!atomic_load(&guard.held))
         return;
-    atomic_store(&given_up, false);
+    atomic_store(&guard.given_up, false);
     memset(slots, 0, sizeof slots);
     memset(mappings, 0, sizeof mappings);
     memset((void *)by_start, 0, sizeof by_start);
@@ -443,5 +403,5 @@ void heap_after_fork(void)
     atomic_store(&levels, 0);
     atomic_store(&mappings_used, 0);
     atomic_store(&unlinked, 0);
-    atomic_store(&lock, false);
+    atomic_store(&guard.held, false);
 }

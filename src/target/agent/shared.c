@@ -11,6 +11,7 @@
  * Not seen: what is mapped by system calls of the program's own, and by the C library for itself (semaphores by name).
  */
 #include "agent/agent.h"
+#include "agent/guard.h"
 
 #include <asm/unistd.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ROWS = 64, PATH = 256, TRIES = 1000, RECENT_MS = 1000, MS_NS = 1000000 };
+enum { ROWS = 64, PATH = 256, RECENT_MS = 1000, MS_NS = 1000000 };
 
 struct row {
     _Atomic uint32_t sequence; /* odd: is being changed */
@@ -33,57 +34,26 @@ struct row {
 };
 static struct row rows[ROWS];
 static _Atomic uint32_t rows_used;
-static _Atomic bool lock, given_up;
+static struct guard guard;
 
 _Static_assert(sizeof(struct board) <= WIRE_BOARD_BYTES, "the region has room for the board");
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-static bool take(void)
-{
-    for (int i = 0; i < TRIES && !atomic_load_explicit(&given_up, memory_order_relaxed); i++) {
-        if (!atomic_exchange_explicit(&lock, true, memory_order_acquire))
-            return true;
-        os_syscall(__NR_sched_yield);
-    }
-    atomic_store_explicit(&given_up, true, memory_order_relaxed);
-    return false;
-}
-
-static void give(void)
-{
-    atomic_store_explicit(&lock, false, memory_order_release);
-}
-
-static void change_begins(struct row *row)
-{
-    atomic_fetch_add_explicit(&row->sequence, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-}
-
-static void change_ends(struct row *row)
-{
-    atomic_fetch_add_explicit(&row->sequence, 1, memory_order_release);
-}
-
 /* Copies without the path; false: it was changed meanwhile, or there is none. */
 static bool read_row(const struct row *row, struct row *copy)
 {
-    uint32_t before = atomic_load_explicit(&row->sequence, memory_order_acquire);
+    uint32_t before = reading_begins(&row->sequence);
     copy->start = row->start;
     copy->end = row->end;
     copy->file = row->file;
     copy->offset = row->offset;
-    atomic_thread_fence(memory_order_acquire);
-    return !(before & 1) && atomic_load_explicit(&row->sequence, memory_order_relaxed) == before &&
-           copy->start < copy->end;
+    return reading_holds(&row->sequence, before) && copy->start < copy->end;
 }
 
 static uint32_t used(void)
 {
-    return atomic_load_explicit(&given_up, memory_order_relaxed)
-               ? 0
-               : atomic_load_explicit(&rows_used, memory_order_relaxed);
+    return guard_is_given_up(&guard) ? 0 : atomic_load_explicit(&rows_used, memory_order_relaxed);
 }
 
 /* What is left of a mapping in the middle of which something is unmapped is the larger of its ends. */
@@ -93,14 +63,14 @@ static void cut(struct row *row, uint64_t start, uint64_t end)
     if (start >= last || end <= first)
         return;
     uint64_t low = start > first ? start - first : 0, high = end < last ? last - end : 0;
-    change_begins(row);
+    change_begins(&row->sequence);
     if (low >= high) {
         row->end = first + low;
     } else {
         row->start = end;
         row->offset += end - first;
     }
-    change_ends(row);
+    change_ends(&row->sequence);
 }
 
 static void cut_all(uint64_t start, uint64_t end)
@@ -116,14 +86,14 @@ static void add(const struct row *made)
         i++;
     if (i == ROWS)
         return;
-    change_begins(&rows[i]);
+    change_begins(&rows[i].sequence);
     rows[i].start = made->start;
     rows[i].end = made->end;
     rows[i].file = made->file;
     rows[i].offset = made->offset;
     memcpy(rows[i].path, made->path, sizeof made->path);
     atomic_store(&rows[i].logged, 0);
-    change_ends(&rows[i]);
+    change_ends(&rows[i].sequence);
     if (i >= atomic_load(&rows_used))
         atomic_store(&rows_used, i + 1);
 }
@@ -196,11 +166,11 @@ bool shared_with_others(void)
 
 void shared_after_fork(void)
 {
-    atomic_store(&lock, false);
+    atomic_store(&guard.held, false);
     for (uint32_t i = 0; i < atomic_load(&rows_used); i++)
         if (atomic_load(&rows[i].sequence) & 1) { /* another thread was at it */
             rows[i].start = rows[i].end = 0;
-            change_ends(&rows[i]);
+            change_ends(&rows[i].sequence);
         }
 }
 
@@ -253,11 +223,11 @@ static void change(uint64_t start, uint64_t end, const struct row *made)
 {
     uint64_t all = ~UINT64_C(0), mask;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-    if (take()) {
+    if (guard_take(&guard)) {
         cut_all(start, end);
         if (made)
             add(made);
-        give();
+        guard_give(&guard);
     }
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
