@@ -54,7 +54,7 @@ struct patch_module {
     struct patch_marker *markers;
     struct targets targets;
     size_t functions_count, functions_capacity, prepared_count, markers_count;
-    bool foreign; /* Go */
+    const char *foreign; /* as patch_foreign */
 };
 
 /* The section of that name; NULL. */

@@ -228,6 +228,26 @@ static enum base_status list(struct patch_module *module)
     return BASE_OK;
 }
 
+/*
+ * Run-times that walk stacks by return addresses, each of which they must know: Go's; and engines that compile code of their own and
+ * call functions of theirs from it, for which a slot's address in one's place is a fatal error (V8: "maybe_code.has_value()").
+ */
+static const char *foreign_of(const struct patch_module *module)
+{
+    static const char *const engines[] = {
+        "_ZN2v82V810GetVersionEv", /* V8 */
+        "JNI_CreateJavaVM",        /* HotSpot, OpenJ9 */
+        "coreclr_initialize",      /* .NET */
+        "mono_jit_init",           /* Mono */
+    };
+    if (module_section(module, ".gopclntab"))
+        return "Go's run-time walks the stacks of its functions by itself";
+    for (size_t i = 0; i < BASE_COUNT(engines); i++)
+        if (patch_function_named(module, engines[i]) != PATCH_NONE)
+            return "it has an engine that must know each return address on a stack";
+    return NULL;
+}
+
 enum base_status patch_module_open(const char *path, struct patch_module **module)
 {
     struct patch_module *opened = calloc(1, sizeof *opened);
@@ -244,7 +264,7 @@ enum base_status patch_module_open(const char *path, struct patch_module **modul
         patch_module_close(opened);
         return status;
     }
-    opened->foreign = module_section(opened, ".gopclntab") != NULL;
+    opened->foreign = foreign_of(opened);
     *module = opened;
     return BASE_OK;
 }
@@ -267,6 +287,11 @@ void patch_module_close(struct patch_module *module)
 }
 
 /* ---- looking up ---------------------------------------------------------------------------- */
+
+const char *patch_foreign(const struct patch_module *module)
+{
+    return module->foreign;
+}
 
 size_t patch_functions(const struct patch_module *module)
 {

@@ -66,6 +66,9 @@ struct patch_function {
                                split-off part */
 };
 
+/* Why none of its functions may be hooked: its run-time walks stacks by itself; NULL: they may. Static. */
+const char *patch_foreign(const struct patch_module *module);
+
 /* All functions by vaddr, each address once; numbers 0 .. count - 1 (asserted). Stubs of procedure
  * linkage tables are none. */
 size_t patch_functions(const struct patch_module *module);
@@ -157,7 +160,7 @@ enum patch_refusal {
     PATCH_IFUNC,   /* a resolver: run once, by the dynamic loader, before anything is ready */
     PATCH_PART,    /* split off from a function (.cold): entered by a jump */
     PATCH_NOT_FUNCTION, /* a label in assembly code that nothing says is called */
-    PATCH_FOREIGN,      /* the run-time of its language walks stacks by itself (Go) */
+    PATCH_FOREIGN,      /* as patch_foreign */
     PATCH_SHORT,        /* less than five bytes, and something else behind it */
     PATCH_UNDECODABLE,  /* in the window or anywhere else in the function */
     PATCH_JUMP_INTO,    /* a jump leads into the window */

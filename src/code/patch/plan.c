@@ -87,8 +87,7 @@ static bool check_kind(struct draft *draft)
     const struct patch_function *function = draft->function;
     const char *section = draft->section->name;
     if (draft->module->foreign)
-        return refuse(draft, PATCH_FOREIGN, 0,
-                      "Go's run-time walks the stacks of its functions by itself");
+        return refuse(draft, PATCH_FOREIGN, 0, "%s", draft->module->foreign);
     if (function->kind == PATCH_RESOLVER)
         return refuse(draft, PATCH_IFUNC, 0,
                       "the code at its symbol chooses the function, for the dynamic loader");

@@ -284,24 +284,6 @@ static bool is_own(const struct inject_modules *modules, const char *path)
     return true;
 }
 
-/*
- * Engines that compile code of their own walk stacks by return addresses, each of which they must know, and call
- * functions of theirs from such code: a slot's address in one's place is a fatal error (V8: "maybe_code.has_value()").
- */
-static bool walks_stacks(const struct patch_module *patch)
-{
-    static const char *const engines[] = {
-        "_ZN2v82V810GetVersionEv", /* V8 */
-        "JNI_CreateJavaVM",        /* HotSpot, OpenJ9 */
-        "coreclr_initialize",      /* .NET */
-        "mono_jit_init",           /* Mono */
-    };
-    for (size_t i = 0; i < BASE_COUNT(engines); i++)
-        if (patch_function_named(patch, engines[i]) != PATCH_NONE)
-            return true;
-    return false;
-}
-
 struct inject_module *inject_modules_get(struct inject_modules *modules,
                                          const struct inject_mapping *mapping)
 {
@@ -323,9 +305,9 @@ struct inject_module *inject_modules_get(struct inject_modules *modules,
         module->patch = NULL;
     else if (module->path && module->patch && status.st_ino == module->inode)
         module->stat_device = status.st_dev;
-    if (module->patch && walks_stacks(module->patch)) {
-        inject_unhooked_add(modules->unhooked, "*", module->path,
-                            "it has an engine that must know each return address on a stack");
+    const char *foreign = module->patch ? patch_foreign(module->patch) : NULL;
+    if (foreign) {
+        inject_unhooked_add(modules->unhooked, "*", module->path, foreign);
         patch_module_close(module->patch);
         module->patch = NULL;
     }
