@@ -159,9 +159,6 @@ enum {                             /* rules, bits */
                      alone: a use of the units of MODEL_STORE_ADDRESS becomes one of those (port 7) */
        MODEL_LENGTH_STALLS = 32768, /* an operand-size prefix that changes the length of an
                                        immediate stalls predecoding for 3 cycles */
-       MODEL_ALIGNED_BRANCHES =
-           65536, /* a branch that crosses or ends at a 32-byte boundary keeps its line out of the
-                     decoded cache (Intel's erratum of conditional jumps) */
 };
 
 enum model_role {
