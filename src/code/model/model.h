@@ -256,7 +256,7 @@ enum base_status model_read(const char *bytes, size_t count, struct model **mode
 /* Measured models in room keep's folder, under a name made of CPU and microcode. False: could not be written. */
 bool model_keep(const struct model *model);
 
-/* This processor: CPUID leaf 1's eax, microcode (0 if the system does not tell), and its brand. */
+/* This processor: CPUID leaf 1's eax, microcode (0 if the system does not say), and its brand. */
 void model_here(uint64_t *cpu, uint64_t *microcode, char title[64]);
 
 #endif

@@ -45,7 +45,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
     uint64_t address = (uint64_t)(uintptr_t)info->si_addr;
     (void)context;
-    /* Of a general protection fault the kernel does not tell the address. */
+    /* Of a general protection fault the kernel does not give the address. */
     if (number != SIGSEGV || info->si_code == SI_KERNEL || address < 65536 || ++pages > PAGES_MAX)
         _exit(1);
     void *wanted = (void *)(uintptr_t)(address & ~(uint64_t)(PAGE_BYTES - 1));

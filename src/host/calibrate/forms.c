@@ -240,7 +240,7 @@ static void try_bytes(struct search *search, const uint8_t *bytes)
 }
 
 /* ModRM bytes: rbx or xmm3 as the other operand, memory at [rbx]; each number in the middle, which may be part of the
-   opcode. The first two are tried with 3 and 4 alone if it is not: keys do not tell registers. */
+   opcode. The first two are tried with 3 and 4 alone if it is not: keys do not name registers. */
 static void try_operands(struct search *search, uint8_t *bytes, size_t at)
 {
     for (unsigned middle = 0; middle < 8; middle++)

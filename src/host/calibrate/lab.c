@@ -408,7 +408,7 @@ static void find_best(struct lab *lab)
 /*
  * Other processors may be threads of the same core, and what runs there takes half of its units. A thread of ours on each, which
  * does nothing but pause, leaves them to us while it is its turn: half of the time if there is one busy neighbour. In a virtual
- * machine nothing tells which they are: then all are taken, if they are few.
+ * machine it is not known which they are: then all are taken, if they are few.
  */
 enum { COMPANIONS_MAX = 8 };
 

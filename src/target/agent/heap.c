@@ -50,8 +50,8 @@ static uint16_t unused[BLOCKS];
 static uint32_t unused_count, slots_used; /* slots from slots_used on never had a block */
 static uint32_t in_level[LEVELS];
 static _Atomic uint64_t levels; /* bit: blocks are there */
-static _Atomic uint32_t mappings_used,
-    unlinked; /* unlinked: odd while a block is being taken out of chains */
+static _Atomic uint32_t mappings_used;
+static _Atomic uint32_t unlinked; /* odd while a block is being taken out of chains */
 static struct guard guard; /* given up: nothing is recorded or found any more */
 static struct base_random victims = {.state = 1};
 
