@@ -10,9 +10,9 @@
  *
  * "once": first all of the one, then all of the other. Where samples are denser at first, they must weigh less.
  *
- * case: phases-once default-rate --kinds dead -- 4 once
+ * case: phases-once default-rate --kinds dead -- 8 once
  *   dead.fraction 0.43..0.55
- *   dead.traps 400..4000
+ *   dead.traps 400..8000
  *
  * Nor must it matter that each kind is asked when its turn comes, and how often.
  *
