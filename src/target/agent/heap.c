@@ -52,7 +52,7 @@ static uint32_t in_level[LEVELS];
 static _Atomic uint64_t levels; /* bit: blocks are there */
 static _Atomic uint32_t mappings_used;
 static _Atomic uint32_t unlinked; /* odd while a block is being taken out of chains */
-static struct guard guard; /* given up: nothing is recorded or found any more */
+static struct guard guard;        /* given up: nothing is recorded or found any more */
 static struct base_random victims = {.state = 1};
 
 uint8_t heap_filter[HEAP_FILTER], heap_pages[HEAP_PAGES];
