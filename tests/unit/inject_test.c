@@ -272,7 +272,8 @@ static int play_load(const char *path)
     long (*call)(long) = library ? (long (*)(long))dlsym(library, "fixture_add") : NULL;
     if (!call)
         return 12;
-    for (int i = 0; i < 800; i++) {
+    /* A second was too short where twenty programs shared two processors. */
+    for (int i = 0; i < 16000; i++) {
         for (long value = 0; value < 100000; value++)
             if (call(value) != value + 1)
                 return 13;
