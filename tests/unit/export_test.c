@@ -182,6 +182,29 @@ static void test_folded(void **state)
            "main;g;[overwrites the unread store of];main;f 2\n");
 }
 
+/* A tick of which no frame is known counts as well, in every format. */
+static void test_nowhere(void **state)
+{
+    struct profile *profile = new_profile("run");
+    uint32_t known = context(profile, 0, "main", "a.c", 3, 0);
+    *profile_add_times(profile) = (struct profile_time){.context = 0, .ns = 500, .ticks = 1};
+    *profile_add_times(profile) = (struct profile_time){.context = known, .ns = 3000, .ticks = 1};
+    assert_true(profile_check(profile));
+    char *text = export(profile, EXPORT_FOLDED, "cpu_time", NULL);
+    assert_string_equal(text, "[not known] 500\nmain 3000\n");
+    free(text);
+    json_t *page = export_json(profile, EXPORT_SPEEDSCOPE);
+    json_t *first = json_array_get(json_object_get(page, "profiles"), 0), *weight;
+    double sum = 0;
+    size_t i;
+    json_array_foreach(json_object_get(first, "weights"), i, weight) sum +=
+        json_number_value(weight);
+    assert_true(sum == 3500 && json_array_size(json_object_get(first, "samples")) == 2);
+    assert_int_equal(json_array_size(json_array_get(json_object_get(first, "samples"), 0)), 1);
+    json_decref(page);
+    profile_free(profile);
+}
+
 static void test_csv(void **state)
 {
     expect(small_profile(), EXPORT_CSV, NULL,
@@ -585,6 +608,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folded),
         cmocka_unit_test(test_sarif_is_for_people),
+        cmocka_unit_test(test_nowhere),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_callgrind),
         cmocka_unit_test(test_recursion_counts_once),

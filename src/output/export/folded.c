@@ -28,7 +28,7 @@ bool write_folded(struct walk *walk, FILE *out)
                 putc(';', out);
             frame(walk_name(walk, places[p]), out);
         }
-        fprintf(out, "%s %" PRIu64 "\n", depth ? "" : "[not known]", value);
+        fprintf(out, " %" PRIu64 "\n", value);
     }
     free(places);
     return true;

@@ -169,12 +169,21 @@ static uint64_t rounded(struct walk_metric *metric, double value)
     return total - before;
 }
 
+/* No frame at all: a tick whose stack could not be walked. Formats of stacks need one for its value. */
+static bool is_nowhere(const struct walk_sample *sample)
+{
+    return !sample->vertices && !sample->kind->separator && sample->first == 0 &&
+           sample->head == UINT32_MAX && sample->leaf == UINT32_MAX;
+}
+
 void walk_add(struct walk *walk, struct walk_sample sample, const double *values)
 {
     uint64_t any = 0;
     if (walk->failed)
         return;
     sample.number = number_of(walk, sample.kind);
+    if (is_nowhere(&sample))
+        sample.leaf = walk_add_name(walk, "[not known]", NULL, 0);
     for (uint32_t i = 0; i < sample.count; i++) {
         sample.values[i] = rounded(&walk->metrics[sample.metric + i], values[i]);
         any |= sample.values[i];
