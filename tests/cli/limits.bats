@@ -125,6 +125,10 @@ field()
     grep -q "4.00  addsd %xmm0, %xmm1  (kernels.c:5)" schedule.txt
     try 2 "$HEADROOM" limits --schedule schedule.txt -- true
     grep -q "schedule is for the loops of a FILE" err
+    try 2 "$HEADROOM" limits --graph graph.dot -- true
+    grep -q "graph is for the loops of a FILE" err
+    try 1 "$HEADROOM" limits --machine skylake --levels "$(printf 'O2,%.0s' {1..17})" "$BATS_FILE_TMPDIR/kernels.c:dot" -- "${CC:-cc}"
+    grep -q "more than 16 levels" err
     try 1 "$HEADROOM" limits --machine skylake --schedule nowhere/schedule.txt "$BATS_FILE_TMPDIR/program:dot"
     grep -q "cannot write 'nowhere/schedule.txt'" err
 }

@@ -219,8 +219,14 @@ static bool add_levels(struct assessing *assessing, const struct named *named,
     const char *levels = own(assessing->settings)->levels;
     if (!levels)
         return add_source(assessing, named, compiler, NULL);
-    for (unsigned count = 0; *levels && count < LEVELS_MAX; count++) {
+    for (unsigned count = 0; *levels; count++) {
         char level[32];
+        if (count == LEVELS_MAX) {
+            snprintf(assessing->error, sizeof assessing->error,
+                     "--levels has more than %d levels: ask for the others by themselves.",
+                     LEVELS_MAX);
+            return false;
+        }
         size_t bytes = strcspn(levels, ",");
         const char *begin = *levels == '-' ? levels + 1 : levels;
         snprintf(level, sizeof level, "%.*s", (int)(bytes - (size_t)(begin - levels)), begin);
@@ -520,8 +526,9 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int words = behind ? count - files - 1 : 0;
     if (files > 1)
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
-    if (own(settings)->schedule && (!files || own(settings)->profile))
-        return say_usage("limits", "--schedule is for the loops of a FILE");
+    if ((own(settings)->schedule || own(settings)->graph) && (!files || own(settings)->profile))
+        return say_usage("limits", "%s is for the loops of a FILE",
+                         own(settings)->schedule ? "--schedule" : "--graph");
     if (own(settings)->measure && (files || own(settings)->profile))
         return say_usage("limits", "--measure needs a command that is run, behind --");
     if (own(settings)->profile)
