@@ -152,7 +152,7 @@ field()
 # dot does 300 million iterations, each a load, an addition to the sum and the branch; all in the first-level cache.
 @test "measured beside bounded: iterations are counted exactly, and cycles are about those of an addition" {
     needs_engine
-    try 0 "$HEADROOM" limits --machine skylake --measure --report report -o measured.headroom -- "$BATS_FILE_TMPDIR/program" 300000
+    try 0 "$HEADROOM" limits --machine skylake --measure --rate 1000 --report report -o measured.headroom -- "$BATS_FILE_TMPDIR/program" 300000
     grep -q "over 3e+08 iterations, counted in another run" report
     try 0 "$HEADROOM" report --format json measured.headroom
     [ "$(field '[loops[0]["function"], loops[0]["iterations"], 1.5 < loops[0]["measured"] < 8]')" = "['dot', 300000000, True]" ]

@@ -77,12 +77,24 @@ static double ratio_of(const struct limits_loop *loop)
     return loop->row->predicted > 0 ? loop->row->measured / loop->row->predicted : 0;
 }
 
+/* Too few samples, or cycles of too different lengths, for a figure. */
+#define FEW_ERROR 0.25
+
+/* Of two loops: one that is well measured comes before any other. */
+static bool is_worse(const struct limits_loop *loop, const struct limits_loop *other)
+{
+    if (!other)
+        return true;
+    bool few = loop->error > FEW_ERROR, other_few = other->error > FEW_ERROR;
+    return few != other_few ? other_few : ratio_of(loop) > ratio_of(other);
+}
+
 static void set_band(const struct limits_loop *loop, struct diff_figure *figure)
 {
     figure->band = true;
     figure->low = figure->value * (1 - fmin(loop->error, 1));
     figure->high = figure->value * (1 + loop->error);
-    figure->few = loop->error > 0.25;
+    figure->few = loop->error > FEW_ERROR;
 }
 
 static void add_figures(struct diff_side *side, const struct diff_part *part)
@@ -90,8 +102,7 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
     const struct limits_report *report = part->state;
     const struct limits_loop *worst = NULL;
     for (size_t i = 0; report && i < report->count; i++)
-        if (report->loops[i].row->measured >= 0 &&
-            (!worst || ratio_of(&report->loops[i]) > ratio_of(worst)))
+        if (report->loops[i].row->measured >= 0 && is_worse(&report->loops[i], worst))
             worst = &report->loops[i];
     if (!worst)
         return;
