@@ -190,7 +190,7 @@ int main(void)
 }
 EOF
     "${CC:-cc}" -O2 -g dot.c -o dot
-    deep --max-time 40 --rate 500 -- ./dot
+    deep --max-time 200 --rate 500 -- ./dot
     [ "$(grep -nE '^(What to fix first|Loops)' err | cut -d: -f2 | cut -c1-5 | tr '\n' ' ')" = "What  Loops " ]
     "$HEADROOM" report --format json run.headroom >json
     python3 - json "$(grep -n @sum dot.c | cut -d: -f1)" <<'P'
