@@ -46,10 +46,12 @@ void transfer_coarsen_interval(struct transfer *transfer, struct cell *interval)
 
 /* ---- a line's pairs --------------------------------------------------------------------------- */
 
-/* Of two places that write the smaller id comes first. */
+/* The one that writes comes first; of two that do, the smaller id. */
 static void put_in_order(struct transfer_pair *pair)
 {
-    if (!(pair->second_kind & TRANSFER_WRITE) || pair->first <= pair->second)
+    bool first_writes = pair->first_kind & TRANSFER_WRITE;
+    bool second_writes = pair->second_kind & TRANSFER_WRITE;
+    if (first_writes != second_writes ? first_writes : pair->first <= pair->second)
         return;
     struct transfer_pair as_it_was = *pair;
     pair->first = as_it_was.second;
@@ -62,7 +64,15 @@ static void put_in_order(struct transfer_pair *pair)
     pair->second_mask = as_it_was.first_mask;
 }
 
-static bool is_same(const struct transfer_pair *a, const struct transfer_pair *b)
+void transfer_coarsen_pair(const struct transfer *transfer, struct transfer_pair *pair,
+                           uint32_t times)
+{
+    pair->first = transfer_coarser(transfer, pair->first, times);
+    pair->second = transfer_coarser(transfer, pair->second, times);
+    put_in_order(pair);
+}
+
+bool transfer_same_pair(const struct transfer_pair *a, const struct transfer_pair *b)
 {
     return a->first == b->first && a->second == b->second && a->first_kind == b->first_kind &&
            a->second_kind == b->second_kind && a->is_true == b->is_true;
@@ -79,15 +89,12 @@ void transfer_join_pairs(struct transfer_pair *all, const struct transfer_pair *
 void transfer_coarsen_pairs(struct transfer *transfer, struct transfer_line *result)
 {
     struct transfer_pair *pairs = transfer->pairs;
-    for (uint32_t at = result->pairs; at; at = pairs[at].next) {
-        pairs[at].first = transfer_coarser(transfer, pairs[at].first, 1);
-        pairs[at].second = transfer_coarser(transfer, pairs[at].second, 1);
-        put_in_order(&pairs[at]);
-    }
+    for (uint32_t at = result->pairs; at; at = pairs[at].next)
+        transfer_coarsen_pair(transfer, &pairs[at], 1);
     for (uint32_t at = result->pairs; at; at = pairs[at].next)
         for (uint32_t *link = &pairs[at].next; *link;) {
             uint32_t other = *link;
-            if (!is_same(&pairs[at], &pairs[other])) {
+            if (!transfer_same_pair(&pairs[at], &pairs[other])) {
                 link = &pairs[other].next;
                 continue;
             }

@@ -111,6 +111,11 @@ uint32_t transfer_coarser(const struct transfer *transfer, uint32_t id, uint32_t
 /* All of the interval's, of the line's pairs, lose one more caller. */
 void transfer_coarsen_interval(struct transfer *transfer, struct cell *interval);
 void transfer_coarsen_pairs(struct transfer *transfer, struct transfer_line *result);
+/* The same of one pair, and in the order that all have. */
+void transfer_coarsen_pair(const struct transfer *transfer, struct transfer_pair *pair,
+                           uint32_t times);
+/* Are they of the same places? */
+bool transfer_same_pair(const struct transfer_pair *a, const struct transfer_pair *b);
 /* Adds what `added` has to a pair like it. */
 void transfer_join_pairs(struct transfer_pair *all, const struct transfer_pair *added);
 

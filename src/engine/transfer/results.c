@@ -76,20 +76,12 @@ struct transfer_line *transfer_result(struct transfer *transfer, uint64_t line, 
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
 
-static bool is_pair(const struct transfer_pair *pair, const struct accessor *first,
-                    const struct accessor *second, bool is_true)
-{
-    return pair->first == first->id && pair->second == second->id &&
-           pair->first_kind == first->kind && pair->second_kind == second->kind &&
-           pair->is_true == is_true;
-}
-
+/* The line's pair of the same places; NULL. */
 static struct transfer_pair *find_pair(struct transfer *transfer, struct transfer_line *result,
-                                       const struct accessor *first, const struct accessor *second,
-                                       bool is_true)
+                                       const struct transfer_pair *wanted)
 {
     for (uint32_t at = result->pairs; at; at = transfer->pairs[at].next)
-        if (is_pair(&transfer->pairs[at], first, second, is_true))
+        if (transfer_same_pair(&transfer->pairs[at], wanted))
             return &transfer->pairs[at];
     return NULL;
 }
@@ -107,19 +99,19 @@ static struct transfer_pair *lightest_pair(struct transfer *transfer, struct tra
     return lightest;
 }
 
-static struct transfer_pair named(const struct accessor *first, const struct accessor *second,
-                                  bool is_true, uint32_t next)
+/* False: there is none. */
+static bool join_pair(struct transfer *transfer, struct transfer_line *result,
+                      const struct transfer_pair *added)
 {
-    return (struct transfer_pair){.first = first->id,
-                                  .second = second->id,
-                                  .first_kind = first->kind,
-                                  .second_kind = second->kind,
-                                  .is_true = is_true,
-                                  .next = next};
+    struct transfer_pair *found = find_pair(transfer, result, added);
+    if (found)
+        transfer_join_pairs(found, added);
+    return found != NULL;
 }
 
-static struct transfer_pair *new_pair(struct transfer *transfer, struct transfer_line *result,
-                                      struct transfer_pair made)
+/* False: there is no room. */
+static bool push_pair(struct transfer *transfer, struct transfer_line *result,
+                      const struct transfer_pair *added)
 {
     uint32_t number = transfer->free_pair;
     if (number)
@@ -127,36 +119,30 @@ static struct transfer_pair *new_pair(struct transfer *transfer, struct transfer
     else if (transfer->pairs_used <= transfer->options.most_pairs)
         number = transfer->pairs_used++;
     else
-        return NULL;
-    transfer->pairs[number] = made;
+        return false;
+    transfer->pairs[number] = *added;
+    transfer->pairs[number].next = result->pairs;
     result->pairs = number;
     result->pairs_count++;
-    return &transfer->pairs[number];
+    return true;
 }
 
-/* Adds up in the pair of place 0, of which there are few, what `pair` has. False: there is no room even for that. */
+/* To the pair of place 0, of which there are few. */
 static bool merge_pair(struct transfer *transfer, struct transfer_line *result,
-                       const struct transfer_pair *pair)
+                       struct transfer_pair pair)
 {
-    struct accessor first = {.kind = pair->first_kind & 3},
-                    second = {.kind = pair->second_kind & 3};
-    struct transfer_pair *all = find_pair(transfer, result, &first, &second, pair->is_true);
-    if (!all)
-        all = new_pair(transfer, result, named(&first, &second, pair->is_true, result->pairs));
-    if (!all)
-        return false;
-    transfer_join_pairs(all, pair);
-    transfer->totals.merged++;
-    return true;
+    transfer->totals.merged += pair.first || pair.second;
+    pair.first = pair.second = 0;
+    return join_pair(transfer, result, &pair) || push_pair(transfer, result, &pair);
 }
 
 /* As for the accessors of an interval: see make_way. */
 static bool makes_way(const struct transfer *transfer, const struct transfer_pair *lightest,
-                      const struct accessor *first, const struct accessor *second, double amount)
+                      const struct transfer_pair *added)
 {
-    uint64_t random =
-        base_mix64(((uint64_t)first->id << 32 | second->id) ^ base_mix64(transfer->totals.merged));
-    double draw = (double)(random >> 11) * 0x1p-53;
+    uint64_t random = base_mix64(((uint64_t)added->first << 32 | added->second) ^
+                                 base_mix64(transfer->totals.merged));
+    double draw = (double)(random >> 11) * 0x1p-53, amount = added->forward + added->backward;
     return draw * (amount + lightest->forward + lightest->backward) < amount;
 }
 
@@ -168,61 +154,37 @@ static bool is_full(const struct transfer *transfer, const struct transfer_line 
             transfer->pairs_used + KEPT_BACK > transfer->options.most_pairs);
 }
 
-/* Where there are as many as there may be: one of no place, or another one makes way. NULL: no room. */
-static struct transfer_pair *pair_among_many(struct transfer *transfer,
-                                             struct transfer_line *result, struct accessor first,
-                                             struct accessor second, bool is_true, double amount)
+/* Where there are as many as there may be: it is of no place, or another one makes way. */
+static void add_among_many(struct transfer *transfer, struct transfer_line *result,
+                           const struct transfer_pair *added)
 {
-    struct transfer_pair *lightest = lightest_pair(transfer, result), *found;
-    if (lightest && makes_way(transfer, lightest, &first, &second, amount)) {
-        if (!merge_pair(transfer, result, lightest))
-            return NULL;
-        *lightest = named(&first, &second, is_true, lightest->next);
-        return lightest;
+    struct transfer_pair *lightest = lightest_pair(transfer, result);
+    if (!lightest || !makes_way(transfer, lightest, added)) {
+        merge_pair(transfer, result, *added);
+    } else if (merge_pair(transfer, result, *lightest)) {
+        uint32_t next = lightest->next;
+        *lightest = *added;
+        lightest->next = next;
     }
-    transfer->totals.merged += first.id || second.id;
-    first.id = second.id = 0;
-    found = find_pair(transfer, result, &first, &second, is_true);
-    return found ? found
-                 : new_pair(transfer, result, named(&first, &second, is_true, result->pairs));
 }
 
-/* The one that writes comes first; of two that do, the smaller id. */
-static bool in_order(const struct accessor *a, const struct accessor *b)
+/* Its places lose callers where pairs are many. */
+static void add_pair(struct transfer *transfer, struct transfer_line *result,
+                     struct transfer_pair added)
 {
-    bool a_writes = a->kind & TRANSFER_WRITE, b_writes = b->kind & TRANSFER_WRITE;
-    return a_writes != b_writes ? a_writes : a->id <= b->id;
-}
-
-static struct transfer_pair *find_either(struct transfer *transfer, struct transfer_line *result,
-                                         const struct accessor *a, const struct accessor *b,
-                                         bool is_true)
-{
-    return in_order(a, b) ? find_pair(transfer, result, a, b, is_true)
-                          : find_pair(transfer, result, b, a, is_true);
-}
-
-/* The pair to which `amount` is to be added; a and b become its places, which lose callers where pairs are many. NULL: no room. */
-static struct transfer_pair *pair_of(struct transfer *transfer, struct transfer_line *result,
-                                     struct accessor *a, struct accessor *b, bool is_true,
-                                     double amount)
-{
-    uint32_t times = result->coarser;
-    for (struct transfer_pair *found;; times = 1) {
-        a->id = transfer_coarser(transfer, a->id, times);
-        b->id = transfer_coarser(transfer, b->id, times);
-        found = find_either(transfer, result, a, b, is_true);
-        if (found)
-            return found;
-        if (!is_full(transfer, result) || !transfer->options.coarser ||
-            result->coarser == COARSER_TIMES)
+    for (uint32_t times = result->coarser;; times = 1) {
+        transfer_coarsen_pair(transfer, &added, times);
+        if (join_pair(transfer, result, &added))
+            return;
+        if (!is_full(transfer, result)) {
+            push_pair(transfer, result, &added);
+            return;
+        }
+        if (!transfer->options.coarser || result->coarser == COARSER_TIMES)
             break;
         transfer_coarsen_pairs(transfer, result);
     }
-    const struct accessor *first = in_order(a, b) ? a : b, *second = first == a ? b : a;
-    if (is_full(transfer, result))
-        return pair_among_many(transfer, result, *first, *second, is_true, amount);
-    return new_pair(transfer, result, named(first, second, is_true, result->pairs));
+    add_among_many(transfer, result, &added);
 }
 
 static uint32_t in_matrix(uint32_t thread)
@@ -241,14 +203,15 @@ void transfer_add(struct transfer *transfer, struct transfer_line *result, uint3
         return;
     }
     *(is_true ? &result->true_transfers : &result->false_transfers) += amount;
-    struct accessor places[2] = {*a, *b};
-    struct transfer_pair *pair = pair_of(transfer, result, &places[0], &places[1], is_true, amount);
-    if (!pair)
-        return;
-    bool forward = in_order(&places[0], &places[1]);
-    *(forward ? &pair->forward : &pair->backward) += amount;
-    pair->first_mask |= forward ? a->mask : b->mask;
-    pair->second_mask |= forward ? b->mask : a->mask;
+    add_pair(transfer, result,
+             (struct transfer_pair){.first = a->id,
+                                    .second = b->id,
+                                    .first_kind = a->kind,
+                                    .second_kind = b->kind,
+                                    .is_true = is_true,
+                                    .forward = amount,
+                                    .first_mask = a->mask,
+                                    .second_mask = b->mask});
 }
 
 /* ---- users ---------------------------------------------------------------------------------- */

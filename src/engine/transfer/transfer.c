@@ -228,8 +228,8 @@ static void make_room(struct transfer *transfer, struct cell *line)
 /* What one pass over an interval's accessors finds for another one. */
 struct search {
     struct accessor *equal; /* the same */
-    struct accessor *
-        same_mask; /* equal but for its place, the lightest of such; of equal kind, as the next two */
+    /* Of equal kind: */
+    struct accessor *same_mask; /* equal but for its place, the lightest of such */
     struct accessor *placeless; /* equal but of place 0 */
     struct accessor *lightest;
     struct accessor *empty; /* behind the last, in a cell that there is */
@@ -278,6 +278,12 @@ static struct search search_accessor(struct transfer *transfer, struct cell *int
     return search;
 }
 
+static bool is_full(const struct search *search)
+{
+    return search->count >= ACCESSORS ||
+           (search->count >= ACCESSORS - KINDS_KEPT && search->lightest);
+}
+
 /*
  * Makes place for that one: the lightest that is equal but for its place is counted as of none, with the probability that its weight
  * has among both. So what is heavy gets in and stays, whenever it came, and of many that weigh the same not all are lost (HeavyKeeper,
@@ -305,12 +311,6 @@ static struct accessor *make_way(const struct search *search, const struct acces
  * one that is equal but for its place. Else the lightest of its kind takes their bytes as well: whether transfers are true
  * is then not known of these few. NULL: no cell.
  */
-static bool is_full(const struct search *search)
-{
-    return search->count >= ACCESSORS ||
-           (search->count >= ACCESSORS - KINDS_KEPT && search->lightest);
-}
-
 static struct accessor *place_for(struct transfer *transfer, struct search search,
                                   const struct accessor *added)
 {
