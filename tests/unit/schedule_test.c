@@ -85,6 +85,16 @@ static void check(const struct loop *loop)
     }
 }
 
+static void make_schedules(struct loop *loop)
+{
+    assert_int_equal(bounds_of(&loop->block, loop->model, &loop->options, &loop->bounds), BASE_OK);
+    for (unsigned kind = 0; kind < SCHEDULE_KINDS; kind++)
+        assert_int_equal(schedule_of(&loop->block, &loop->bounds, loop->model, &loop->options,
+                                     (enum schedule_kind)kind, ITERATIONS, &loop->schedules[kind]),
+                         BASE_OK);
+    check(loop);
+}
+
 /* buffer: slots in place of the machine's; 0: as they are. */
 static struct loop schedule_with(const char *machine, const uint8_t *from, const uint8_t *to,
                                  const char *latencies, float buffer)
@@ -102,12 +112,7 @@ static struct loop schedule_with(const char *machine, const uint8_t *from, const
     }
     assert_int_equal(bounds_decode(from, (size_t)(to - from), 0x1000, true, &loop.block, &bad),
                      BASE_OK);
-    assert_int_equal(bounds_of(&loop.block, loop.model, &loop.options, &loop.bounds), BASE_OK);
-    for (unsigned kind = 0; kind < SCHEDULE_KINDS; kind++)
-        assert_int_equal(schedule_of(&loop.block, &loop.bounds, loop.model, &loop.options,
-                                     (enum schedule_kind)kind, ITERATIONS, &loop.schedules[kind]),
-                         BASE_OK);
-    check(&loop);
+    make_schedules(&loop);
     return loop;
 }
 
@@ -146,6 +151,8 @@ CODE(paper, "1: movsd -8(%rdi), %xmm0; divsd (%rsi), %xmm0; movsd %xmm0, (%rdi);
 CODE(chains,
      "1: mov %rsi, %rax; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax\n"
      "imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; dec %rcx; jne 1b");
+CODE(locks, "1: lock addq %rax, (%rdi); lock addq %rbx, 64(%rdi); lock xaddq %rcx, 128(%rdi)\n"
+            "dec %r9; jne 1b");
 CODE(nops, "1: nop; nop; nop; nop; nop; nop; nop; jmp 1b");
 CODE(stored, "1: mov %rax, (%rdi); mov %rax, 8(%rsi); add $16, %rdi; dec %rcx; jne 1b");
 
@@ -285,9 +292,33 @@ static void sizes_are_bounded(void **state)
     drop(&loop);
 }
 
+/* Two forms of 8 and 9 cycles each, to places of their own: one after the other. */
+static void locked_accesses_follow_one_another(void **state)
+{
+    struct loop loop = schedule_with("skylake", locks, locks_end, NULL, 0);
+    for (unsigned kind = 0; kind < SCHEDULE_KINDS; kind++)
+        schedule_free(&loop.schedules[kind]);
+    bounds_free(&loop.bounds);
+    for (size_t i = 0; i < 3; i++) {
+        const struct bounds_instruction *instruction = &loop.block.instructions[i];
+        struct model_figures figures =
+            *model_find(loop.model, instruction->key, instruction->key_bytes);
+        figures.throughput = i < 2 ? 8 : 9;
+        figures.throughput_source = MODEL_MEASURED;
+        figures.busy_count = 0;
+        assert_true(model_add(loop.model, instruction->key, &figures));
+    }
+    assert_true(model_seal(loop.model));
+    make_schedules(&loop);
+    assert_true(fabs(loop.bounds.certified - 25) < 1e-3);
+    assert_true(fabs(loop.schedules[SCHEDULE_MACHINE].iteration - 25) < 0.1);
+    drop(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(locked_accesses_follow_one_another),
         cmocka_unit_test(loops_have_their_schedules),
         cmocka_unit_test(data_flow_is_as_long_as_the_path),
         cmocka_unit_test(recurrences_are_met),

@@ -75,6 +75,10 @@ bool costs_of(struct work *work);
 
 /* resource.c: the resource bound, its table and the pressure of instructions. False: no memory. */
 bool resources_of(struct work *work);
+/* Is the form's throughput, as measured, a bound of its own? */
+bool counts_alone(const struct cost *cost);
+/* Does it lock its access? */
+bool is_locked(const struct bounds_instruction *instruction);
 
 /* front.c */
 void front_end_of(struct work *work);

@@ -167,7 +167,7 @@ static double add_rates(struct work *work)
                 fmax(stores_rate > 0 ? stored : 0, branch_rate > 0 ? branches / branch_rate : 0));
 }
 
-static bool counts_alone(const struct cost *cost)
+bool counts_alone(const struct cost *cost)
 {
     return cost->figures && cost->figures->throughput_source == MODEL_MEASURED &&
            cost->figures->throughput > 0 && !cost->figures->busy_count &&
@@ -201,7 +201,7 @@ static double add_forms(struct work *work)
 }
 
 /* Of the forms' keys: with the prefix, and an exchange with memory, which locks without one. */
-static bool is_locked(const struct bounds_instruction *instruction)
+bool is_locked(const struct bounds_instruction *instruction)
 {
     return strstr(instruction->key, ".lock") || strncmp(instruction->key, "xchg_m", 6) == 0;
 }

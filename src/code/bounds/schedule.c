@@ -2,7 +2,7 @@
 /*
  * List scheduling of the unrolled loop: schedule.h.
  *
- * A lane is what has so much room in each cycle: a unit, all loads, stores or branches together, or all copies of one form where that
+ * A lane is what has so much room in each cycle: a unit, all loads, stores, branches or locked accesses together, or all copies of one form where that
  * was measured. Lanes keep how full each of their cycles is; full ones are skipped by links that paths are compressed along
  * (Tarjan's union-find), so the first one with room is found at once however far the window reaches.
  */
@@ -15,7 +15,7 @@
 enum { CYCLE = 1000, CELLS_FIRST = 1024 };
 
 /* Lanes of the whole machine, behind those of its units. */
-enum { LANE_LOADS, LANE_STORES, LANE_BRANCHES, LANES_MORE };
+enum { LANE_LOADS, LANE_STORES, LANE_BRANCHES, LANE_LOCKED, LANES_MORE };
 
 struct lane {
     uint32_t room;  /* thousandths of work that a cycle has room for */
@@ -196,12 +196,15 @@ static int64_t occupy_rates(struct scheduling *state, const struct bounds_instru
     return begins;
 }
 
-static bool is_alone(const struct cost *cost)
+/* What copies of its form take among themselves; and locked accesses of all forms, which follow one another. */
+static int64_t occupy_alone(struct scheduling *state, uint32_t at, int64_t issue)
 {
-    return cost->figures && cost->figures->throughput_source == MODEL_MEASURED &&
-           cost->figures->throughput > 0 && !cost->figures->busy_count &&
-           !(cost->figures->idioms & MODEL_VARIES) && !cost->zeroes && !cost->eliminated &&
-           !cost->fused;
+    size_t units = state->work.machine->unit_count;
+    float cycles = state->work.costs[at].figures->throughput;
+    int64_t begins = occupy_lane(state, units + LANES_MORE + state->form[at], cycles, issue);
+    if (is_locked(&state->work.block->instructions[at]))
+        begins = later(begins, occupy_lane(state, units + LANE_LOCKED, cycles, issue));
+    return begins;
 }
 
 /* All that this part of the instruction uses, from `issue` on. Returns when the last of it begins. */
@@ -224,11 +227,8 @@ static int64_t occupy_part(struct scheduling *state, uint32_t at, enum part part
         if (cost->figures->busy[b].least > 0)
             begins = later(begins, occupy(state, (model_set)1 << cost->figures->busy[b].unit,
                                           cost->figures->busy[b].least, issue, unit));
-    if (is_alone(cost))
-        begins =
-            later(begins,
-                  occupy_lane(state, state->work.machine->unit_count + LANES_MORE + state->form[at],
-                              cost->figures->throughput, issue));
+    if (counts_alone(cost))
+        begins = later(begins, occupy_alone(state, at, issue));
     return begins;
 }
 
