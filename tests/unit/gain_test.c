@@ -994,9 +994,21 @@ static void sharing_that_was_sampled_bounds_what_is_gained(void **state)
 
     profile->shared_lines[0].object = PROFILE_OBJECT_HEAP;
     profile->frames[profile->contexts[inside].frame].function = "___pthread_mutex_lock";
+    make(fixture, &made); /* two locks, a thread each: they can be kept apart */
+    assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.blocks");
+    end(&made);
+    /* Half of it the same word: one lock. */
+    *profile_add_shared_pairs(profile) = profile->shared_pairs[0];
+    struct profile_shared_pair *same = &profile->shared_pairs[profile->shared_pairs_count - 1];
+    same->is_true = 1;
+    same->second_mask = same->first_mask;
+    profile->shared_lines[0].true_transfers = profile->shared_lines[0].false_transfers;
     make(fixture, &made);
     assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.library-lock");
+    assert_string_equal(made.list.items[0].symptoms[0].what, "true sharing");
     end(&made);
+    profile->shared_lines[0].true_transfers = 0;
+    profile->shared_pairs_count--;
     profile->shared_pairs[0].second = fixture->line11;
     make(fixture, &made);
     assert_string_equal(made.list.items[0].symptoms[0].advice.id, "sharing.blocks");

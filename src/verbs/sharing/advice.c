@@ -39,7 +39,7 @@ static const char lock_beside[] =
 static const char library_lock[] =
     "The line holds a lock of the C library, whose words move with each thread that takes it: this "
     "is true sharing, which padding does not mend. Hold it less often, split it, or give each "
-    "thread what it protects: 'headroom interference' shows who waits for whom.";
+    "thread a copy of what it protects: 'headroom interference' shows who waits for whom.";
 static const char mixed[] =
     "Some of the bytes are shared, others merely lie beside them: put the shared ones on a line "
     "of their own first, and see what is left.";
@@ -54,7 +54,7 @@ static bool is_systems(const struct places *places, uint32_t context)
     return places->system[places->profile->contexts[context].frame];
 }
 
-/* What most of the transfers whose places are known have in common; not all of them need be kept apart. */
+/* Are most of the transfers whose places are known between such places? */
 static bool most_places(const struct places *places, const struct sharing_line *line,
                         bool (*is_such)(const struct places *places, uint32_t context))
 {
@@ -84,7 +84,7 @@ static bool is_locks(const struct places *places, uint32_t context)
     return false;
 }
 
-/* By innermost frames: a copy of the program's own data by the library would be another matter, but that has an object of the program's. */
+/* By innermost frames, and by the object: where a library copies data of the program's, that is the program's object. */
 static bool is_runtimes(const struct places *places, const struct sharing_line *line)
 {
     return (line->row->object == PROFILE_OBJECT_THREAD ||
@@ -112,7 +112,9 @@ static struct advice choose(const struct places *places, const struct sharing_li
     uint32_t object = line->row->object;
     if (is_runtimes(places, line))
         return advise("sharing.runtime", runtime);
-    if (most_places(places, line, is_locks))
+    /* Words of one lock are true sharing, at least in part. Where none is, several locks lie on the line, each used by a thread
+       of its own. */
+    if (line->class != SHARING_FALSE && most_places(places, line, is_locks))
         return advise("sharing.library-lock", library_lock);
     if (line->class == SHARING_MIXED && line->locked)
         return advise("sharing.lock-beside", lock_beside);
@@ -146,7 +148,7 @@ struct advice sharing_usual(const char *id, const char **what)
         {"sharing.lock-beside", lock_beside, both},
         {"sharing.mixed", mixed, both},
         {"sharing.runtime", runtime, "sharing"},
-        {"sharing.library-lock", library_lock, "a lock"},
+        {"sharing.library-lock", library_lock, rightly},
     };
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         if (strcmp(all[i].id, id) == 0) {
