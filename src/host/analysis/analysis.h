@@ -53,7 +53,7 @@ struct analysis_text {
     void (*summary)(struct printer *printer, const void *state);
     /* The findings, under headings; sets the printer's `next`. False: no memory. */
     bool (*findings)(struct printer *printer, void *state);
-    bool beside; /* there are some, and they stand behind those of a verb that leads, too */
+    bool beside; /* these are printed behind those of a verb that leads, too */
     /* Does `limits` print anything? With limits. */
     bool (*is_limited)(const struct printer *printer, const void *state);
     /* What limits the recording, under the heading that all verbs share. */

@@ -23,13 +23,13 @@ static double chain_ns(void)
     uint64_t sum = 1, rounds = ROUNDS;
     double begun = now_ns();
     __asm__ volatile("1:\n\t"
-                     ".rept 64\n\t"
+                     ".rept %c2\n\t"
                      "add %0, %0\n\t"
                      ".endr\n\t"
                      "dec %1\n\t"
                      "jnz 1b"
                      : "+r"(sum), "+r"(rounds)
-                     :
+                     : "i"(ADDITIONS)
                      : "cc");
     return now_ns() - begun;
 }

@@ -254,7 +254,18 @@ static void print_json(const struct model *model, const struct calibrate_report 
 
 static void step(void *context, size_t done, size_t total)
 {
-    progress_step(context, "measuring instructions", done, total);
+    progress_step(context, "measuring this machine's instructions", done, total);
+}
+
+enum base_status machine_open(const char *name, bool quiet, struct model **model,
+                              struct util_text *why)
+{
+    struct progress progress = {0};
+    progress_begin(&progress, quiet);
+    enum base_status status = strcmp(name, "here") ? model_open(name, model, why)
+                                                   : calibrate_here(step, &progress, model, why);
+    progress_end(&progress);
+    return status;
 }
 
 static enum base_status measure(const struct calibrate_settings *own, struct model **model,

@@ -6,7 +6,6 @@
  *   counts     all accesses counted by the exact engine: the share of waste at the lines of findings
  *   distances  by the same, how far apart uses of the same data are: the misses there
  *   transfers  of programs with several threads, by the same: lines of memory that these take from each other
- *
  *   iterations of the loops with most CPU time, by the same, and with that what one took in the first run
  *
  * Before them, without a run: what bounds these loops, as by `headroom limits`.
@@ -260,7 +259,7 @@ static bool attach(struct deep *deep, struct profile *profile)
 
 enum { LOOPS_OF_DEEP = 3, CALIBRATION_MOST_S = 12 };
 
-/* False: why is in the deep's sentence. Without a loop that has samples there is nothing to say. */
+/* False: why is in the deep's sentence. */
 static bool bound_with(struct deep *deep, struct profile *profile, const struct model *model)
 {
     struct binary_options symbols = symbol_options(deep->first->settings);
@@ -292,10 +291,9 @@ static void bound_loops(struct deep *deep)
     if (!good)
         snprintf(deep->sentence, sizeof deep->sentence, "loops have no bounds: %.*s",
                  (int)(sizeof deep->sentence / 2), why.count ? why.bytes : "out of memory");
-    good = good && bound_with(deep, profile, model);
-    if (good)
+    if (good && bound_with(deep, profile, model)) {
         sequel_clock(deep->sequel, profile);
-    if (!good) {
+    } else {
         say("%s", deep->sentence);
         sequel_degraded(profile, deep->sentence);
     }

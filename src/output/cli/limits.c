@@ -10,7 +10,6 @@
 
 #include "analysis/analysis.h"
 #include "assess/assess.h"
-#include "calibrate/calibrate.h"
 #include "model/model.h"
 #include "profile/profile.h"
 
@@ -45,23 +44,6 @@ struct assessing {
 };
 
 /* ---- the model ------------------------------------------------------------------------------------- */
-
-static void show_measuring(void *progress, size_t done, size_t total)
-{
-    progress_step(progress, "measuring this machine's instructions", done, total);
-}
-
-enum base_status machine_open(const char *name, bool quiet, struct model **model,
-                              struct util_text *why)
-{
-    struct progress progress = {0};
-    progress_begin(&progress, quiet);
-    enum base_status status = strcmp(name, "here")
-                                  ? model_open(name, model, why)
-                                  : calibrate_here(show_measuring, &progress, model, why);
-    progress_end(&progress);
-    return status;
-}
 
 static bool open_model(struct assessing *assessing)
 {

@@ -61,11 +61,6 @@ void progress_begin(struct progress *progress, bool quiet);
 void progress_step(void *progress, const char *step, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
 
-/* The model of the machine `name`; "here" is this one, whose most common instructions are measured when it is first asked for.
-   Not BASE_OK: why has a sentence, unless memory is short. */
-enum base_status machine_open(const char *name, bool quiet, struct model **model,
-                              struct util_text *why);
-
 /* A stream into the pager, or standard output itself when that is no terminal. */
 struct pager {
     FILE *out;
@@ -74,6 +69,13 @@ struct pager {
 void pager_begin(struct pager *pager, bool wanted);
 /* False if the output could not be written. */
 bool pager_end(struct pager *pager);
+
+/* ---- machines (calibrate.c) --------------------------------------------------------- */
+
+/* The model of the machine `name`; "here" is this one, whose most common instructions are measured when it is first asked for.
+   Not BASE_OK: why has a sentence, unless memory is short. */
+enum base_status machine_open(const char *name, bool quiet, struct model **model,
+                              struct util_text *why);
 
 /* ---- files (replace.c) --------------------------------------------------------------- */
 

@@ -100,9 +100,14 @@ struct advice limits_advice(const struct limits_loop *loop)
                                 "out of the loop what does not change in it.");
 }
 
-static void print_gain(const struct limits_loop *loop, double gain, char *text, size_t bytes)
+/* "1 cycle: 75 % less time, 20 % of the run." */
+static void print_next(const struct limits_loop *loop, char *text, size_t bytes)
 {
-    print_add(text, bytes, ": %.0f %% less time", 100 * gain);
+    double gain = limits_gain(loop);
+    char cycles[32];
+    snprintf(cycles, sizeof cycles, "%.3g", loop->next_cycles);
+    print_add(text, bytes, " would allow %s cycle%s: %.0f %% less time", cycles,
+              strcmp(cycles, "1") ? "s" : "", 100 * gain);
     if (loop->row->share > 0)
         print_add(text, bytes, ", %.1f %% of the run", 100 * gain * loop->row->share);
     print_add(text, bytes, ".");
@@ -110,33 +115,33 @@ static void print_gain(const struct limits_loop *loop, double gain, char *text, 
 
 void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
 {
-    double next = loop->next_cycles, gain = limits_gain(loop);
     const char *next_words = loop->limit == LIMITS_MEMORY ? limits_bound_words[loop->row->limit]
                                                           : limits_bound_words[loop->row->next];
     text[0] = 0;
     if (loop->limit == LIMITS_MEMORY) {
         print_add(text, bytes,
-                  "It takes %.3g times what its bounds allow: limited by memory, mispredicted "
-                  "branches%s, not by its instructions. Without that %s would allow %.3g cycles",
-                  loop->row->measured / next, loop->row->calls ? " or what it calls" : "",
-                  next_words, next);
-        print_gain(loop, gain, text, bytes);
+                  "It takes %.3g times what its bounds allow: limited by %s, not by its "
+                  "instructions. Without that %s",
+                  loop->row->measured / loop->next_cycles,
+                  loop->row->calls ? "memory, mispredicted branches or what it calls"
+                                   : "memory or mispredicted branches",
+                  next_words);
+        print_next(loop, text, bytes);
         return;
     }
     print_add(text, bytes, "Limited by %s", limits_bound_words[loop->limit]);
-    if (next <= 0) {
+    if (loop->next_cycles <= 0) {
         print_add(text, bytes, "; there is no other bound.");
         return;
     }
-    if (gain < 0.02) {
+    if (limits_gain(loop) < 0.02) {
         print_add(text, bytes, ", and as much by %s: both would have to be mended.", next_words);
         return;
     }
     if (loop->limit == LIMITS_RECURRENCE && limits_circuit_of(loop) == LIMITS_REDUCTION)
-        print_add(text, bytes,
-                  ": one accumulator. With %u the next limit, %s, would allow %.3g cycles",
-                  limits_copies(loop), next_words, next);
+        print_add(text, bytes, ": one accumulator. With %u the next limit, %s,",
+                  limits_copies(loop), next_words);
     else
-        print_add(text, bytes, "; the next limit, %s, would allow %.3g cycles", next_words, next);
-    print_gain(loop, gain, text, bytes);
+        print_add(text, bytes, "; the next limit, %s,", next_words);
+    print_next(loop, text, bytes);
 }
