@@ -536,6 +536,51 @@ static void a_b_c_b_a(void **state)
     end(distance, &supply);
 }
 
+/* Reuses that were shown, as use * 256 + reuse, with the address. */
+struct shown {
+    uint32_t pairs[16];
+    uint64_t addresses[16];
+    unsigned count;
+};
+
+static void show(void *context, uint32_t use, uint32_t reuse, uint64_t address)
+{
+    struct shown *shown = context;
+    assert_true(shown->count < 16);
+    shown->addresses[shown->count] = address;
+    shown->pairs[shown->count++] = use << 8 | reuse;
+}
+
+/* A pair's first reuse, and those that are asked for; of an access on two lines each with its first byte there. */
+static void reuses_are_shown(void **state)
+{
+    struct supply supply = {0};
+    struct shown shown = {.count = 0};
+    struct distance *distance = begin(&all_lines, &supply, DISTANCE_LEAST_SLOTS);
+    distance_observe(distance, &(struct distance_observer){show, &shown});
+    uint64_t now = 0;
+    distance_access(distance, 68, 4, 1, ++now); /* the first touch */
+    for (int i = 0; i < 5; i++)
+        distance_access(distance, 64 + (uint64_t)i, 4, 1, ++now);
+    assert_int_equal(shown.count, 1);
+    assert_true(shown.pairs[0] == (1 << 8 | 1) && shown.addresses[0] == 64);
+    distance_observe_next(distance, 2);
+    for (int i = 0; i < 5; i++)
+        distance_access(distance, 96, 8, 1, ++now);
+    assert_int_equal(shown.count, 3);
+    assert_true(shown.pairs[2] == (1 << 8 | 1) && shown.addresses[2] == 96);
+    distance_access(distance, 140, 4, 2, ++now);
+    distance_access(distance, 124, 16, 3, ++now);
+    assert_int_equal(shown.count, 5);
+    assert_true(shown.pairs[3] == (1 << 8 | 3) && shown.addresses[3] == 124);
+    assert_true(shown.pairs[4] == (2 << 8 | 3) && shown.addresses[4] == 128);
+    struct distance_totals totals;
+    distance_totals(distance, &totals);
+    assert_true(totals.accesses == 14 && totals.reuses == 12);
+    assert_true(distance_check(distance));
+    end(distance, &supply);
+}
+
 /* Bytes 6 .. 9 are in two words; the second time both are used, as many accesses apart. */
 static void every_location_of_an_access_is_used(void **state)
 {
@@ -1139,6 +1184,7 @@ int main(void)
         cmocka_unit_test(bins_hold_what_they_say),
         cmocka_unit_test(a_b_c_b_a),
         cmocka_unit_test(every_location_of_an_access_is_used),
+        cmocka_unit_test(reuses_are_shown),
         cmocka_unit_test(traces_equal_the_stack),
         cmocka_unit_test(slots_as_they_are_shipped),
         cmocka_unit_test(time_distances_alone),

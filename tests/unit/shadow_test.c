@@ -568,22 +568,129 @@ static void oracle_forget(struct oracle *oracle, uint32_t byte, uint32_t bytes)
     }
 }
 
+static void oracle_take(struct oracle *oracle, const struct event *event)
+{
+    if (event->what == FORGET)
+        oracle_forget(oracle, event->byte, event->bytes);
+    else if (event->what == FORGET_ALL)
+        oracle_forget(oracle, 0, BYTES);
+    else if (is_store(event->id))
+        oracle_store(oracle, event);
+    else
+        oracle_load(oracle, event);
+}
+
 static void run_oracle(const struct trace *trace, enum fault fault, struct counts *counts)
 {
     static struct oracle oracle;
     oracle = (struct oracle){.fault = fault, .trace = trace, .counts = counts};
     memset(counts, 0, sizeof *counts);
-    for (uint32_t i = 0; i < trace->count; i++) {
-        const struct event *event = &trace->events[i];
-        if (event->what == FORGET)
-            oracle_forget(&oracle, event->byte, event->bytes);
-        else if (event->what == FORGET_ALL)
-            oracle_forget(&oracle, 0, BYTES);
-        else if (is_store(event->id))
-            oracle_store(&oracle, event);
-        else
-            oracle_load(&oracle, event);
+    for (uint32_t i = 0; i < trace->count; i++)
+        oracle_take(&oracle, &trace->events[i]);
+}
+
+/* ---- observed accesses --------------------------------------------------------------- */
+
+/* By kind and pair; of silent stores and loads those of single bytes. */
+struct sightings {
+    uint32_t pairs[DETECT_REUSE][IDS][IDS];
+    const struct event *now;
+};
+
+static bool is_sighted(const struct event *event, uint32_t kind)
+{
+    return kind == DETECT_DEAD || event->bytes == 1;
+}
+
+static void note_seen(void *context, enum shadow_kind kind, uint32_t first, uint32_t second,
+                      uint64_t address)
+{
+    struct sightings *seen = context;
+    assert_int_equal(address, address_of(seen->now->byte));
+    if (is_sighted(seen->now, kind))
+        seen->pairs[kind][first][second]++;
+}
+
+/* What the first byte of an access will be. */
+static void note_expected(struct sightings *expected, const struct oracle *oracle,
+                          const struct event *event)
+{
+    uint32_t b = event->byte, store = oracle->store[b], load = oracle->load[b];
+    const uint8_t *loaded = &oracle->loaded[b];
+    if (event->what != ACCESS)
+        return;
+    if (!is_store(event->id)) {
+        if (load && is_sighted(event, DETECT_LOAD) &&
+            verdict_of(oracle, event, oracle->load, loaded, event->value, b) == WASTE)
+            expected->pairs[DETECT_LOAD][load][event->id]++;
+        return;
     }
+    if (store && oracle->unread[b])
+        expected->pairs[DETECT_DEAD][store][event->id]++;
+    if (store && event->before_known && is_sighted(event, DETECT_SILENT) &&
+        verdict_of(oracle, event, oracle->store, event->before, event->value, b) == WASTE)
+        expected->pairs[DETECT_SILENT][store][event->id]++;
+}
+
+/* Every access, or those that the room chooses. */
+static void run_observed(const struct trace *trace, bool every, struct counts *counts,
+                         struct sightings *seen, struct sightings *expected)
+{
+    static struct oracle oracle;
+    static struct counts ignored;
+    struct shadow shadow;
+    struct maps maps;
+    oracle = (struct oracle){.trace = trace, .counts = &ignored};
+    *seen = *expected = (struct sightings){.now = NULL};
+    start(&shadow, &maps, IDS, trace->tolerance);
+    shadow_observe(&shadow, &(struct shadow_observer){note_seen, seen});
+    for (uint32_t id = 1; id < IDS; id++)
+        shadow_define(&shadow, id, trace->elements[id]);
+    for (uint32_t i = 0; i < trace->count; i++) {
+        seen->now = &trace->events[i];
+        if (every)
+            shadow_observe_next(&shadow, 1);
+        note_expected(expected, &oracle, seen->now);
+        feed(&shadow, seen->now, true);
+        oracle_take(&oracle, seen->now);
+    }
+    counts_of(&shadow, counts);
+    stop(&shadow, &maps);
+}
+
+static uint64_t sum_of(const struct sightings *sightings, uint32_t kind)
+{
+    uint64_t sum = 0;
+    for (uint32_t pair = 0; pair < IDS * IDS; pair++)
+        sum += sightings->pairs[kind][pair / IDS][pair % IDS];
+    return sum;
+}
+
+static void observed_waste_is_the_waste(void **state)
+{
+    static struct counts counts, expected_counts;
+    static struct sightings seen, expected;
+    uint64_t sums[DETECT_REUSE] = {0};
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct trace *trace = make_trace(seed, false);
+        run_oracle(trace, SOUND, &expected_counts);
+        run_observed(trace, true, &counts, &seen, &expected);
+        assert_true(same_counts(&counts, &expected_counts));
+        assert_memory_equal(seen.pairs, expected.pairs, sizeof seen.pairs);
+        for (uint32_t kind = 0; kind < DETECT_REUSE; kind++)
+            sums[kind] += sum_of(&seen, kind);
+        run_observed(trace, false, &counts, &seen, &expected);
+        assert_true(same_counts(&counts, &expected_counts));
+        for (uint32_t kind = 0; kind < DETECT_REUSE; kind++) {
+            assert_true(sum_of(&seen, kind) <= sum_of(&expected, kind));
+            for (uint32_t pair = 0; pair < IDS * IDS; pair++)
+                assert_true(seen.pairs[kind][pair / IDS][pair % IDS] <=
+                            expected.pairs[kind][pair / IDS][pair % IDS]);
+        }
+        free(trace);
+    }
+    for (uint32_t kind = 0; kind < DETECT_REUSE; kind++)
+        assert_true(sums[kind] > 100);
 }
 
 /* ---- detect at every byte ---------------------------------------------------------- */
@@ -1089,6 +1196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(traces_count_as_the_oracle),
         cmocka_unit_test(planted_faults_are_seen),
+        cmocka_unit_test(observed_waste_is_the_waste),
         cmocka_unit_test(tidy_traces_count_as_detect),
         cmocka_unit_test(refused_maps_leave_nothing),
         cmocka_unit_test(the_pair_table_grows),

@@ -174,6 +174,7 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_SHARED_USER] = sizeof(struct wire_shared_user),
     [WIRE_SHARED_BETWEEN] = sizeof(struct wire_shared_between),
     [WIRE_LOCATED] = sizeof(struct wire_located),
+    [WIRE_OBSERVED] = sizeof(struct wire_observed),
     [WIRE_PUBLISHED] = sizeof(struct wire_published),
     [WIRE_MEETING] = sizeof(struct wire_meeting),
     [WIRE_SHARED_FILE] = sizeof(struct wire_shared_file) + 8,

@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 12,
+    WIRE_VERSION = 13,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -299,6 +299,7 @@ enum wire_type {
     WIRE_PUBLISHED /* live: an access that other threads of the process may look for */,
     WIRE_MEETING /* live: a thread has touched what another one had published */,
     WIRE_SHARED_FILE /* live: memory that processes share */,
+    WIRE_OBSERVED /* exact: what some of a pair's waste, or of its reuses, lay in */,
     WIRE_TYPES
 };
 
@@ -511,6 +512,24 @@ struct wire_reuse_pair {
     double weight;             /* reuses they stand for */
     double time, time_squares; /* Σ weight × distance, Σ weight × distance² */
     double stack, stack_squares;
+};
+
+/* Some of the bytes that a pair wastes, or of the locations that it reuses, were looked up: `count` of them lay there. */
+struct wire_observed {
+    struct wire_record record;
+    uint32_t kind;          /* enum detect_kind, reuse included */
+    uint32_t first, second; /* nodes */
+    uint32_t object;        /* enum wire_object; DATA is none of them */
+    uint32_t module;   /* GLOBAL, THREAD; STACK: of the frame's function; as in nodes, 0: not known */
+    uint32_t node;     /* HEAP: the allocating function, a leaf; 0: not known */
+    uint32_t own;      /* STACK, THREAD: 1: of the thread that accessed it */
+    uint32_t reserved;
+    uint64_t count; /* > 0 */
+    uint64_t size;  /* HEAP, MAPPED */
+    /* HEAP, MAPPED: the least and the greatest in it. With a module, both the same: GLOBAL: ELF virtual address; THREAD: in the
+       module's thread-local segment; STACK: from the frame's canonical address */
+    int64_t offset, offset_last;
+    uint64_t frame_code; /* STACK with a module: ELF virtual address of an instruction executed there */
 };
 
 struct wire_histogram { /* bins as distance_bin (distance/distance.h) */

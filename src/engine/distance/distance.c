@@ -27,6 +27,24 @@ static double weight_of(uint64_t share)
 
 /* ---- beginning and end ------------------------------------------------------------------- */
 
+static bool is_sparse(const struct distance_options *options)
+{
+    return options->share < DISTANCE_ALL || options->most_locations;
+}
+
+static uint64_t location_limit(const struct distance_options *options)
+{
+    return ((options->address_limit - 1) >> options->unit_shift) + 1;
+}
+
+static void set_fast(struct distance *distance)
+{
+    const struct distance_options *options = &distance->options;
+    bool fast =
+        !is_sparse(options) && options->stack && !distance->exhausted && !distance->observing;
+    distance->fast_limit = fast ? location_limit(options) : 0;
+}
+
 enum base_status distance_init_slots(struct distance *distance,
                                      const struct distance_options *options,
                                      const struct distance_memory *memory, uint32_t least_slots)
@@ -36,9 +54,8 @@ enum base_status distance_init_slots(struct distance *distance,
     distance->memory = *memory;
     distance->share = distance->threshold = options->share;
     distance->weight = weight_of(options->share);
-    bool sparse = options->share < DISTANCE_ALL || options->most_locations;
-    uint64_t limit = (options->address_limit - 1) >> options->unit_shift;
-    if (distance_table_init(&distance->table, sparse, limit + 1, memory) != BASE_OK)
+    if (distance_table_init(&distance->table, is_sparse(options), location_limit(options),
+                            memory) != BASE_OK)
         return BASE_NO_MEMORY;
     if (distance_pairs_init(&distance->pairs, memory) != BASE_OK)
         goto free_table;
@@ -47,7 +64,7 @@ enum base_status distance_init_slots(struct distance *distance,
     distance->pairs.context = options->coarser_context;
     if (options->stack && distance_order_init(&distance->order, least_slots, memory) != BASE_OK)
         goto free_pairs;
-    distance->fast_limit = !sparse && options->stack ? limit + 1 : 0;
+    set_fast(distance);
     return BASE_OK;
 free_pairs:
     distance_pairs_free(&distance->pairs, memory);
@@ -73,7 +90,8 @@ void distance_free(struct distance *distance)
 static void stop(struct distance *distance)
 {
     distance->exhausted = true;
-    distance->threshold = distance->fast_limit = 0;
+    distance->threshold = 0;
+    set_fast(distance);
 }
 
 /* ---- the share --------------------------------------------------------------------------- */
@@ -200,7 +218,17 @@ static inline void count_pair(struct distance_pair *pair, double weight, uint64_
     pair->stack_squares += stacks * number(stack);
 }
 
-static inline void touch(struct distance *distance, uint64_t location, uint32_t id, uint64_t now)
+static __attribute__((noinline, cold)) void see(struct distance *distance, uint32_t use,
+                                                uint32_t reuse, uint64_t address)
+{
+    if (distance->observing && --distance->observing == 0)
+        set_fast(distance);
+    if (distance->observer.seen)
+        distance->observer.seen(distance->observer.context, use, reuse, address);
+}
+
+static inline void touch(struct distance *distance, uint64_t location, uint64_t address,
+                         uint32_t id, uint64_t now)
 {
     if (!distance_keeps(location, distance->threshold))
         return;
@@ -221,6 +249,8 @@ static inline void touch(struct distance *distance, uint64_t location, uint32_t 
         stop(distance);
         return;
     }
+    if (__builtin_expect(!pair->count || distance->observing, 0))
+        see(distance, place->id, id, address);
     uint64_t time = now - (place->time & ~DISTANCE_ONCE), between = 0;
     if (stack) {
         between = recent ? distance_to_front(&distance->order, place->slot)
@@ -236,12 +266,14 @@ static inline void touch(struct distance *distance, uint64_t location, uint32_t 
     place->id = id;
 }
 
-static __attribute__((noinline)) void touch_all(struct distance *distance, uint64_t location,
+static __attribute__((noinline)) void touch_all(struct distance *distance, uint64_t address,
                                                 uint64_t last, uint32_t id, uint64_t now)
 {
-    do
-        touch(distance, location, id, now);
-    while (++location <= last);
+    uint32_t shift = distance->options.unit_shift;
+    uint64_t location = address >> shift;
+    touch(distance, location, address, id, now);
+    while (++location <= last)
+        touch(distance, location, location << shift, id, now);
 }
 
 /* What touch does with one of the last 16 locations, used before by a pair at its home, when all
@@ -275,7 +307,20 @@ void distance_access(struct distance *distance, uint64_t address, uint32_t bytes
     uint64_t location = address >> distance->options.unit_shift;
     uint64_t last = (address + bytes - 1) >> distance->options.unit_shift;
     if (__builtin_expect(location != last || !touch_fast(distance, location, id, now), 0))
-        touch_all(distance, location, last, id, now);
+        touch_all(distance, address, last, id, now);
+}
+
+void distance_observe(struct distance *distance, const struct distance_observer *observer)
+{
+    distance->observer = *observer;
+}
+
+void distance_observe_next(struct distance *distance, uint32_t reuses)
+{
+    if (!distance->observer.seen)
+        return;
+    distance->observing = reuses;
+    set_fast(distance);
 }
 
 uint64_t distance_share(const struct distance *distance)

@@ -82,6 +82,13 @@ struct distance_totals {
     double share;                           /* at the end */
 };
 
+/* Where reuses are, now and then: an observed one, of a pair that is met for the first time or that the caller asks for. address: of
+   the first byte of the access on that location. */
+struct distance_observer {
+    void (*seen)(void *context, uint32_t use, uint32_t reuse, uint64_t address);
+    void *context;
+};
+
 struct distance; /* private: distance.c; its size for the caller: */
 size_t distance_bytes(void);
 
@@ -102,6 +109,11 @@ static inline bool distance_keeps(uint64_t location, uint64_t share)
  */
 void distance_access(struct distance *distance, uint64_t address, uint32_t bytes, uint32_t id,
                      uint64_t now);
+
+/* To be called before the first access. */
+void distance_observe(struct distance *distance, const struct distance_observer *observer);
+/* The next reuses are observed, if there is an observer. */
+void distance_observe_next(struct distance *distance, uint32_t reuses);
 
 /* The current share of 2^32: changes when most_locations was reached. */
 uint64_t distance_share(const struct distance *distance);
@@ -128,6 +140,9 @@ void distance_adjust(double *histogram, unsigned shortest, double lacking);
    a bound. distance_merged: how many were. */
 void distance_merge_pairs(struct distance *distance, uint64_t most);
 uint64_t distance_merged(const struct distance *distance);
+/* What is counted for (use, reuse): under coarser ids since pairs were merged, perhaps. NULL: nothing. */
+const struct distance_pair *distance_pair_counted(const struct distance *distance, uint32_t use,
+                                                  uint32_t reuse);
 
 /* Next pair from *cursor (0 at first); NULL at the end. Order unspecified, each once. */
 const struct distance_pair *distance_next_pair(const struct distance *distance, uint64_t *cursor);

@@ -254,6 +254,8 @@ struct distance {
     uint64_t threshold; /* share, or 0 when exhausted */
     uint64_t share;     /* of 2^32 */
     double weight;      /* 2^32 / share */
+    uint32_t observing; /* reuses still to be observed; meanwhile fast_limit is 0 */
+    struct distance_observer observer;
     struct distance_options options;
     bool exhausted;
     struct distance_memory memory;

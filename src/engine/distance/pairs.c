@@ -169,3 +169,17 @@ bool distance_pairs_check(const struct distance_pairs *pairs)
     }
     return count == pairs->count && count < distance_pairs_capacity(pairs);
 }
+
+const struct distance_pair *distance_pair_counted(const struct distance *distance, uint32_t use,
+                                                  uint32_t reuse)
+{
+    const struct distance_pairs *pairs = &distance->pairs;
+    /* Each round of merging gives coarser ids, which may have been merged in turn. */
+    for (uint32_t left = 8;; left--) {
+        const struct distance_pair *pair = search(pairs, use, reuse);
+        if (pair->use || !left || !pairs->most)
+            return pair->use ? pair : NULL;
+        use = pairs->coarser(pairs->context, use);
+        reuse = pairs->coarser(pairs->context, reuse);
+    }
+}

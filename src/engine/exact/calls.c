@@ -78,7 +78,7 @@ static enum call call_at(Addr start)
         return CALL_NONE;
     for (UInt i = 0; i < BASE_COUNT(names); i++)
         if (is_name(symbol, names[i].name))
-            return names[i].call;
+            return names[i].call < CALL_JOIN || exact_transfer ? names[i].call : CALL_NONE;
     return CALL_NONE;
 }
 

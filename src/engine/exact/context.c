@@ -21,11 +21,13 @@
 #include "exact/path.h"
 #include "exact/sharing.h"
 
+#include <pub_tool_aspacemgr.h>
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_machine.h>
 #include <pub_tool_mallocfree.h>
 #include <pub_tool_threadstate.h>
+#include <pub_tool_vki.h>
 
 /*
  * Of contexts and activations some are kept back for the coarser ones. A context takes 24 bytes, an
@@ -564,9 +566,33 @@ static void enter_handler(ThreadId tid)
     exact_current = child_of(interrupted, exact_module_of(at), at + 1);
 }
 
+/* The calls of the running stack, from the innermost on; those that lie deeper are not looked for. */
+Bool exact_frame_of(Addr address, Addr *canonical, Addr *code)
+{
+    enum { MOST = 64 };
+    UInt end = strand->count > MOST ? strand->count - MOST : 0;
+    for (UInt i = strand->count; i-- > end;) {
+        const struct call *call = &strand->calls[i];
+        if (call->sp + sizeof(Addr) <= address)
+            continue;
+        if (call->handler)
+            return False;
+        *canonical = call->sp + sizeof(Addr);
+        *code = 0;
+        if (i + 1 == strand->count)
+            return True;
+        const Addr *slot = (const Addr *)call[1].sp; /* its return address */
+        if (!VG_(am_is_valid_for_client)((Addr)slot, sizeof *slot, VKI_PROT_READ))
+            return False;
+        *code = *slot - 1;
+        return True;
+    }
+    return False;
+}
+
 void exact_run_thread(ThreadId tid, ULong blocks)
 {
-    (void)blocks;
+    exact_observe_slice(blocks);
     if (LIKELY(tid == running_tid && !running->signal && !running->handled))
         return;
     if (running)
@@ -574,7 +600,7 @@ void exact_run_thread(ThreadId tid, ULong blocks)
     running = thread_of(tid);
     if (tid != running_tid)
         exact_trace_thread(tid);
-    if (exact_transfer && tid != running_tid) {
+    if (exact_objects && tid != running_tid) {
         exact_sharing_run_thread(tid);
         exact_calls_run_thread(tid);
     }
@@ -620,7 +646,7 @@ void exact_thread_begins(ThreadId tid)
         threads[tid]->known = False;
     if (tid == running_tid)
         running_tid = VG_INVALID_THREADID;
-    if (exact_transfer) {
+    if (exact_objects) {
         exact_sharing_thread_begins(tid);
         exact_calls_thread_begins(tid);
     }
@@ -628,7 +654,7 @@ void exact_thread_begins(ThreadId tid)
 
 void exact_thread_ends(ThreadId tid)
 {
-    if (exact_transfer)
+    if (exact_objects)
         exact_sharing_thread_ends(tid);
     if (!threads[tid])
         return;

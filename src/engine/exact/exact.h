@@ -27,6 +27,7 @@
 
 #include <pub_tool_basics.h>
 
+#include "heapmap/heapmap.h"
 #include "cache/cache.h"
 #include "distance/distance.h"
 #include "shadow/shadow.h"
@@ -126,6 +127,10 @@ VG_REGPARM(1) void exact_on_jump(Addr sp);
 /* Ids of `block` in the thread's context. */
 ULong exact_ids(ThreadId tid, const struct exact_block *block);
 
+/* The frame of the running thread's stack that an address is in: its canonical frame address, and an instruction that is
+   executed there, 0: the innermost's. */
+Bool exact_frame_of(Addr address, Addr *canonical, Addr *code);
+
 void exact_run_thread(ThreadId tid, ULong blocks); /* start_client_code */
 void exact_thread_begins(ThreadId tid);
 void exact_thread_ends(ThreadId tid);
@@ -182,6 +187,8 @@ extern ULong exact_kernel_loaded, exact_kernel_stored; /* bytes */
 struct exact_module {
     Addr start, end, bias;
     ULong device, inode;
+    /* Of the program's own file: how many bytes of thread-local memory it has, and how far before the thread pointer they begin; 0: none. */
+    ULong local_bytes, local_before;
     const HChar *path;
 };
 
@@ -189,6 +196,8 @@ struct exact_module {
 UInt exact_module_of(Addr address);
 const struct exact_module *exact_module_number(UInt module);
 UInt exact_modules_count(void);
+/* The program's own file, if it has thread-local memory; 0: not known. */
+UInt exact_module_of_program(void);
 void exact_module_gone(void); /* mappings have changed */
 
 /* ---- main (main.c) -------------------------------------------------------------------------------- */
@@ -221,5 +230,6 @@ Bool exact_memory_holds(Addr start, SizeT bytes);
 void *exact_reserve(SizeT bytes);
 extern const struct shadow_memory exact_memory;
 extern const struct distance_memory exact_distance_memory;
+extern const struct heapmap_memory exact_heapmap_memory;
 
 #endif

@@ -517,7 +517,7 @@ static void end_block(struct builder *builder, Addr after)
     settle_time(builder);
     if (exact_options.graphs)
         exact_follow_end(&builder->follow, after);
-    if (exact_options.sharing && out->jumpkind == Ijk_Ret)
+    if (exact_objects && out->jumpkind == Ijk_Ret)
         exact_calls_add_return(out);
     if (out->jumpkind != Ijk_Call && out->jumpkind != Ijk_Ret &&
         (out->jumpkind != Ijk_Boring || out->next->tag == Iex_Const))
@@ -571,10 +571,10 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
         builder.block = exact_block_for(start, found.accesses, found.count);
     if (!exact_options.graphs && found.count)
         begin_block(&builder);
-    if (exact_options.sharing) {
+    if (exact_options.sharing)
         add_instructions(builder.out, code);
+    if (exact_objects)
         exact_calls_add_entry(builder.out, start);
-    }
     for (; i < code->stmts_used; i++) {
         IRStmt *statement = code->stmts[i];
         if (statement->tag == Ist_IMark) {

@@ -121,6 +121,7 @@ static void go_blind(void)
     VG_(track_pre_deliver_signal)(NULL);
     VG_(track_post_deliver_signal)(NULL);
     exact_transfer = NULL;
+    exact_objects = False;
     exact_kernel_end();
     VG_(umsg)("headroom: unobserved: %s\n", VG_(args_the_exename));
 }
@@ -138,6 +139,13 @@ static void after_options(void)
     if (exact_options.graphs)
         exact_path_init();
     exact_access_init();
+    Bool observed = exact_options.kinds || exact_options.unit_shift >= 0;
+    if (exact_options.log && (observed || exact_options.sharing)) {
+        exact_threads_follow();
+        exact_objects_init();
+    }
+    if (exact_options.log && observed)
+        exact_observe_init();
     if (exact_options.sharing)
         exact_sharing_init();
     exact_trace_init();
@@ -159,7 +167,7 @@ static void forked(ThreadId tid)
         return;
     exact_threads_forked();
     exact_trace_forked();
-    if (exact_transfer)
+    if (exact_objects)
         exact_sharing_forked();
     exact_output_forked();
 }

@@ -98,6 +98,13 @@ static void clear(void *context, void *start, size_t bytes)
     base_syscall6(__NR_madvise, (long)from, (long)(to - from), ADVISE_DONTNEED, 0, 0, 0);
 }
 
+static void *map_sparse(void *context, size_t bytes)
+{
+    (void)context;
+    return exact_reserve(bytes);
+}
+
+const struct heapmap_memory exact_heapmap_memory = {.map = map_sparse, .unmap = unmap};
 const struct shadow_memory exact_memory = {.map = map, .unmap = unmap, .clear = clear};
 const struct distance_memory exact_distance_memory = {.map = map, .unmap = unmap};
 

@@ -6,6 +6,7 @@
 #include "exact/exact.h"
 
 #include <pub_tool_aspacemgr.h>
+#include <pub_tool_clientstate.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_libcfile.h>
 #include <pub_tool_mallocfree.h>
@@ -16,6 +17,7 @@
 enum { MODULES_MAX = 65536, HEADERS_MAX = 64 };
 static struct exact_module *modules[MODULES_MAX];
 static UInt count = 1; /* 0: no file */
+static UInt program;   /* if it has thread-local memory */
 
 /* The mapping asked for last. */
 static Addr cached_start, cached_end;
@@ -25,14 +27,22 @@ static UInt cached;
  * Address = ELF virtual address + bias: by the program header that the file offset belongs to. A
  * file that cannot be read any more keeps offsets for addresses.
  */
-static Addr bias_of(const NSegment *segment, const HChar *path)
+static Bool is_program(const NSegment *segment)
 {
-    Addr bias = segment->start - (Addr)segment->offset;
+    struct vg_stat file;
+    return VG_(args_the_exename) && !sr_isError(VG_(stat)(VG_(args_the_exename), &file)) &&
+           file.dev == segment->dev && file.ino == segment->ino;
+}
+
+static void read_headers(const NSegment *segment, const HChar *path, struct exact_module *module)
+{
+    Elf64_Phdr local = {0};
+    module->bias = segment->start - (Addr)segment->offset;
     Elf64_Ehdr header;
     Elf64_Phdr program[HEADERS_MAX];
     SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
     if (sr_isError(opened))
-        return bias;
+        return;
     Int file = (Int)sr_Res(opened);
     if (VG_(read)(file, &header, sizeof header) == sizeof header &&
         VG_(memcmp)(header.e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -43,16 +53,22 @@ static Addr bias_of(const NSegment *segment, const HChar *path)
         for (Int i = 0; i < bytes / (Int)sizeof *program; i++) {
             const Elf64_Phdr *load = &program[i];
             Addr from = load->p_offset & ~(Addr)(VKI_PAGE_SIZE - 1);
+            if (load->p_type == PT_TLS)
+                local = *load;
             if (load->p_type == PT_LOAD && (load->p_flags & PF_X) &&
                 (Addr)segment->offset >= from &&
-                (Addr)segment->offset < load->p_offset + load->p_filesz) {
-                bias = segment->start - (Addr)segment->offset + load->p_offset - load->p_vaddr;
-                break;
-            }
+                (Addr)segment->offset < load->p_offset + load->p_filesz)
+                module->bias += load->p_offset - load->p_vaddr;
         }
     }
+    if (local.p_align && is_program(segment)) {
+        /* As glibc places it: right below the thread pointer, and aligned as in the file. */
+        ULong ahead = -local.p_vaddr & (local.p_align - 1);
+        module->local_bytes = local.p_memsz;
+        module->local_before =
+            ((local.p_memsz - ahead + local.p_align - 1) & -local.p_align) + ahead;
+    }
     VG_(close)(file);
-    return bias;
 }
 
 static UInt find_or_add(const NSegment *segment, const HChar *path)
@@ -66,11 +82,13 @@ static UInt find_or_add(const NSegment *segment, const HChar *path)
     struct exact_module *module = VG_(malloc)("headroom.module", sizeof *module);
     *module = (struct exact_module){.start = segment->start,
                                     .end = segment->end + 1,
-                                    .bias = bias_of(segment, path),
                                     .device = segment->dev,
                                     .inode = segment->ino,
                                     .path = VG_(strdup)("headroom.module.path", path)};
+    read_headers(segment, path, module);
     modules[count] = module;
+    if (module->local_bytes && !program)
+        program = count;
     return count++;
 }
 
@@ -112,4 +130,9 @@ UInt exact_modules_count(void)
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void)
 {
+}
+
+UInt exact_module_of_program(void)
+{
+    return program;
 }

@@ -5,12 +5,12 @@
  */
 #include "exact/sharing.h"
 
+#include "heapmap/heapmap.h"
 #include <pub_tool_aspacemgr.h>
 #include <pub_tool_debuginfo.h>
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_mallocfree.h>
-#include <pub_tool_oset.h>
 #include <pub_tool_vki.h>
 
 /* ---- numbers ----------------------------------------------------------------------------------- */
@@ -22,6 +22,7 @@ static struct numbered {
     UInt next;
 } * objects; /* [0]: not known */
 static UInt *buckets, objects_count = 1;
+Bool exact_objects;
 
 const struct exact_object *exact_object_number(UInt number)
 {
@@ -58,65 +59,43 @@ static UInt number_of(const struct exact_object *object)
 
 /* ---- the heap ---------------------------------------------------------------------------------- */
 
-struct block {
-    Addr start;
-    SizeT bytes;
-    UInt context;
-    Addr function;
-};
-static OSet *blocks;
+enum { BLOCKS_MAX = 1 << 26 };
+static struct heapmap blocks;
 
-/* Blocks do not overlap: an address is in one, before it or behind it. */
-static Word compare(const void *key, const void *element)
+static void forget(Addr start, SizeT bytes)
 {
-    Addr address = *(const Addr *)key;
-    const struct block *block = element;
-    if (address < block->start)
-        return -1;
-    return address >= block->start + block->bytes ? 1 : 0;
+    if (exact_transfer && bytes)
+        transfer_forget(exact_transfer, start, bytes);
 }
 
-static void forget(struct block *block)
+static void remove_at(Addr address)
 {
-    transfer_forget(exact_transfer, block->start, block->bytes);
-    VG_(OSetGen_Remove)(blocks, &block->start);
-    VG_(OSetGen_FreeNode)(blocks, block);
+    struct heapmap_block removed = heapmap_remove(&blocks, address);
+    forget(removed.start, removed.bytes);
 }
 
 /* What was there before was freed in a way that was not seen. */
-static void clear(Addr start, SizeT bytes)
-{
-    for (struct block *old;;) {
-        VG_(OSetGen_ResetIterAt)(blocks, &start);
-        old = VG_(OSetGen_Next)(blocks);
-        if (!old || old->start >= start + bytes)
-            return;
-        forget(old);
-    }
-}
-
 void exact_objects_add(Addr start, SizeT bytes, UInt context, Addr function)
 {
     bytes = bytes ? bytes : 1;
-    clear(start, bytes);
-    transfer_forget(exact_transfer, start, bytes);
-    struct block *block = VG_(OSetGen_AllocNode)(blocks, sizeof *block);
-    *block = (struct block){start, bytes, context, function};
-    VG_(OSetGen_Insert)(blocks, block);
+    remove_at(start);
+    remove_at(start + bytes - 1);
+    forget(start, bytes);
+    heapmap_add(&blocks, start, bytes, context, function);
 }
 
 void exact_objects_remove(Addr start)
 {
-    struct block *block = VG_(OSetGen_Lookup)(blocks, &start);
+    const struct heapmap_block *block = heapmap_find(&blocks, start);
     if (block && block->start == start)
-        forget(block);
+        remove_at(start);
 }
 
 /* ---- addresses --------------------------------------------------------------------------------- */
 
 static Bool is_block(Addr address, struct exact_object *object, Long *offset)
 {
-    const struct block *block = VG_(OSetGen_Lookup)(blocks, &address);
+    const struct heapmap_block *block = heapmap_find(&blocks, address);
     if (!block)
         return False;
     *object = (struct exact_object){.kind = WIRE_OBJECT_HEAP,
@@ -180,17 +159,21 @@ Bool exact_objects_is_data(Addr address)
     return asked[slot].data;
 }
 
+/* Of Valgrind's core, in no public header: where the program's break began, and is. */
+extern Addr VG_(brk_base), VG_(brk_limit);
+
 static void mapping(Addr address, struct exact_object *object, Long *offset)
 {
     const NSegment *segment = VG_(am_find_nsegment)(address);
-    *object = (struct exact_object){.kind = segment ? WIRE_OBJECT_MAPPED : WIRE_OBJECT_UNKNOWN};
+    /* What lies there and is no block has been freed, or is the allocator's. */
+    Bool heap = address >= VG_(brk_base) && address < VG_(brk_limit);
+    *object = (struct exact_object){.kind = segment && !heap ? WIRE_OBJECT_MAPPED : WIRE_OBJECT_UNKNOWN};
     if (segment && segment->kind == SkFileC)
         object->name = VG_(am_get_filename)(segment);
     *offset = (Long)address;
 }
 
-/* offset: of the address in the object; of memory without one the address. */
-static UInt look_up(Addr address, Long *offset)
+UInt exact_objects_look_up(Addr address, Long *offset)
 {
     struct exact_object object;
     if (!is_block(address, &object, offset) && !is_stack(address, &object, offset) &&
@@ -204,8 +187,8 @@ struct transfer_object exact_objects_identify(void *unused, uint64_t address, ui
     (void)unused;
     UInt low = (UInt)__builtin_ctzll(mask), high = 63 - (UInt)__builtin_clzll(mask);
     Long offset, other_offset;
-    UInt number = look_up(address + low, &offset);
-    UInt other = look_up(address + high, &other_offset);
+    UInt number = exact_objects_look_up(address + low, &offset);
+    UInt other = exact_objects_look_up(address + high, &other_offset);
     if (number && other != number)
         objects[number].object.neighbour = other;
     return (struct transfer_object){number, offset - (Long)low};
@@ -213,10 +196,11 @@ struct transfer_object exact_objects_identify(void *unused, uint64_t address, ui
 
 void exact_objects_init(void)
 {
+    exact_objects = True;
     objects = exact_reserve(OBJECTS_MAX * sizeof *objects);
     buckets = exact_reserve(BUCKETS * sizeof *buckets);
     if (!objects || !buckets)
         exact_fail("the address space for objects was refused");
-    blocks = VG_(OSetGen_Create_With_Pool)(0, compare, VG_(malloc), "headroom.blocks", VG_(free),
-                                           1024, sizeof(struct block));
+    if (heapmap_init(&blocks, EXACT_PROGRAM_END, BLOCKS_MAX, &exact_heapmap_memory) != BASE_OK)
+        exact_fail("the address space for blocks of the heap was refused");
 }

@@ -398,6 +398,7 @@ static void reset_counts(void)
     exact_path_reset();
     cache_bank_reset_counts(&exact_caches);
     exact_kernel_loaded = exact_kernel_stored = 0;
+    exact_observe_reset();
     if (exact_transfer)
         exact_sharing_reset();
 }
@@ -420,8 +421,10 @@ void exact_output(void)
         put_pairs(&totals);
     if (exact_distance)
         put_reuse();
+    const struct exact_writer writer = {record, commit, node_of, function_node};
+    exact_observe_output(&writer);
     if (exact_transfer)
-        exact_sharing_output(&(struct exact_writer){record, commit, node_of, function_node});
+        exact_sharing_output(&writer);
     if (exact_options.graphs)
         exact_path_output(record, commit);
     else

@@ -202,7 +202,7 @@ static Addr thread_pointer(ThreadId tid)
 
 static void before_create(ThreadId tid, ThreadId child)
 {
-    if (!exact_transfer || tid == VG_INVALID_THREADID)
+    if (!threads || tid == VG_INVALID_THREADID)
         return; /* the first one */
     struct thread *parent = thread_of(tid), *created = &threads[child];
     exact_threaded = 1;
@@ -224,7 +224,7 @@ void exact_sharing_thread_begins(ThreadId tid)
     thread->pointer = thread_pointer(tid);
     thread->high = VG_(get_SP)(tid);
     thread->low = VG_(thread_get_stack_max)(tid) - bytes;
-    if (bytes) /* what a thread before it had there */
+    if (exact_transfer && bytes) /* what a thread before it had there */
         transfer_forget(exact_transfer, thread->low, thread->high - thread->low);
 }
 
@@ -254,7 +254,7 @@ void exact_sharing_thread_ends(ThreadId tid)
         return;
     /* Settled while it is known whose stack that is. */
     Addr end = thread->high > thread->pointer ? thread->high : thread->pointer + LOCAL_BEHIND;
-    if (thread->low)
+    if (exact_transfer && thread->low)
         transfer_forget(exact_transfer, thread->low,
                         tid == 1 ? thread->high - thread->low : end - thread->low);
     instructions_ended += thread->clock.now - thread->jumped;
@@ -294,6 +294,16 @@ ULong exact_sharing_instructions(void)
     return sum;
 }
 
+UInt exact_sharing_running(void)
+{
+    return running->number;
+}
+
+Long exact_sharing_behind_pointer(Addr address)
+{
+    return running->pointer ? (Long)(address - running->pointer) : 0;
+}
+
 static Bool is_local(const struct thread *thread, Addr address)
 {
     Addr from = thread->pointer - LOCAL_BEFORE;
@@ -304,6 +314,9 @@ static Bool is_local(const struct thread *thread, Addr address)
 
 Bool exact_sharing_stack_of(Addr address, UInt *thread, ULong *below, Bool *local)
 {
+    /* The first thread's is set by its own code. */
+    if (!running->pointer && running != &nobody)
+        running->pointer = thread_pointer(VG_(get_running_tid)());
     for (UInt i = 0; i < VG_N_THREADS; i++) {
         const struct thread *candidate = &threads[i];
         if (!candidate->alive)
@@ -454,6 +467,11 @@ static UInt with_fewer_callers(void *unused, UInt id)
     return asked[slot].coarser;
 }
 
+void exact_threads_follow(void)
+{
+    threads = VG_(calloc)("headroom.sharing", VG_N_THREADS, sizeof *threads);
+}
+
 void exact_sharing_init(void)
 {
     struct transfer_options options = {.address_limit = EXACT_PROGRAM_END,
@@ -463,8 +481,6 @@ void exact_sharing_init(void)
                                        .identify = exact_objects_identify,
                                        .coarser = with_fewer_callers};
     struct transfer_memory memory = {.map = exact_memory.map, .unmap = exact_memory.unmap};
-    threads = VG_(calloc)("headroom.sharing", VG_N_THREADS, sizeof *threads);
-    exact_objects_init();
     exact_transfer = exact_reserve(transfer_bytes());
     if (!exact_transfer || transfer_init(exact_transfer, &options, &memory) != BASE_OK)
         exact_fail("the address space for shared lines was refused");

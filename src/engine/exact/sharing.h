@@ -6,6 +6,7 @@
  *   calls.c     calls of functions that allocate memory, join threads, wait at barriers
  *   objects.c   what lies at an address
  *   sharing_output.c  records
+ *   observe.c   with `objects`: what waste and reuses lie in
  */
 #ifndef HEADROOM_EXACT_SHARING_H
 #define HEADROOM_EXACT_SHARING_H
@@ -25,6 +26,8 @@ extern ULong exact_threaded;
 
 /* Added before init, from the registration of the tool. */
 void exact_sharing_register(void);
+/* Which threads there are, and where their stacks. */
+void exact_threads_follow(void);
 void exact_sharing_init(void);
 
 /* Helper of added code. packed: bytes, and from bit 16 on enum transfer_kind. */
@@ -42,6 +45,13 @@ void exact_sharing_reset(void);
 /* All threads; of all of them together. */
 UInt exact_sharing_threads(void);
 ULong exact_sharing_instructions(void);
+
+/* The running thread's number; how far behind its thread pointer an address is, 0: that is not known. */
+UInt exact_sharing_running(void);
+Long exact_sharing_behind_pointer(Addr address);
+
+/* The file whose data lies there; 0: none. */
+UInt exact_module_of_data(Addr address);
 
 /* The running thread waited for that one, which has ended. */
 void exact_sharing_joined(Addr thread_pointer);
@@ -67,11 +77,16 @@ void exact_calls_thread_begins(ThreadId tid);
 /* ---- objects.c -------------------------------------------------------------------------------- */
 
 void exact_objects_init(void);
+extern Bool exact_objects; /* what lies where is followed */
 /* A block of the heap, allocated by the function at `function` in that context. */
 void exact_objects_add(Addr start, SizeT bytes, UInt context, Addr function);
 void exact_objects_remove(Addr start);
 /* As transfer_options has it. */
 struct transfer_object exact_objects_identify(void *unused, uint64_t address, uint64_t mask);
+
+/* The number of what lies there; 0: not known. offset: of the address in it; of memory without an object, and of data
+   without a name, the address; of stacks negative, from their upper end. */
+UInt exact_objects_look_up(Addr address, Long *offset);
 
 /* Is the line part of a file's data? Remembers what it was asked lately. */
 Bool exact_objects_is_data(Addr address);
@@ -86,6 +101,15 @@ struct exact_object {
     UInt neighbour;    /* another object on the same line; 0: none was seen */
 };
 const struct exact_object *exact_object_number(UInt number);
+
+/* ---- observe.c: what waste and reuses lie in ------------------------------------------------------ */
+
+void exact_observe_init(void);
+/* The program goes on after so many blocks of code. */
+void exact_observe_slice(ULong blocks);
+void exact_observe_reset(void);
+struct exact_writer;
+void exact_observe_output(const struct exact_writer *writer);
 
 /* ---- sharing_output.c ------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 /* Records of the lines that move between threads. Lines of no weight have none. */
 #include "exact/sharing.h"
 
+#include <pub_tool_aspacemgr.h>
 #include <pub_tool_debuginfo.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_libcprint.h>
@@ -114,26 +115,37 @@ static void put_users(UInt number, const struct transfer_line *line)
     }
 }
 
-/* The file of the data at an address, or NULL. */
-static const DebugInfo *file_of_data(Addr address)
+static const DebugInfo *file_of_name(const HChar *name)
 {
-    const HChar *name = NULL;
-    VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
-    if (kind != Vg_SectData && kind != Vg_SectBSS)
-        return NULL;
     for (const DebugInfo *info = NULL; (info = VG_(next_DebugInfo)(info));)
         if (VG_(strcmp)(VG_(DebugInfo_get_filename)(info), name) == 0)
             return info;
     return NULL;
 }
 
-/* The module of a line with data of a file: that of the file's code, which another segment maps. */
-static UInt module_of_data(Addr line)
+/* The file of the data at an address, constants and tables included, or NULL. */
+static const DebugInfo *file_of_data(Addr address)
 {
-    const DebugInfo *info = file_of_data(line);
-    if (!info)
-        info = file_of_data(line + TRANSFER_LINE_BYTES - 1);
+    const HChar *name = NULL;
+    VgSectKind kind = VG_(DebugInfo_sect_kind)(&name, address);
+    if (kind == Vg_SectData || kind == Vg_SectBSS)
+        return file_of_name(name);
+    const NSegment *segment = VG_(am_find_nsegment)(address);
+    name = segment && segment->kind == SkFileC ? VG_(am_get_filename)(segment) : NULL;
+    return name ? file_of_name(name) : NULL;
+}
+
+/* That of the file's code, which another segment maps. */
+UInt exact_module_of_data(Addr address)
+{
+    const DebugInfo *info = file_of_data(address);
     return info ? exact_module_of(VG_(DebugInfo_get_text_avma)(info)) : 0;
+}
+
+static UInt module_of_line(Addr line)
+{
+    UInt module = exact_module_of_data(line);
+    return module ? module : exact_module_of_data(line + TRANSFER_LINE_BYTES - 1);
 }
 
 static void put_line(UInt number, const struct transfer_line *line)
@@ -150,7 +162,7 @@ static void put_line(UInt number, const struct transfer_line *line)
     UInt node = object->kind == WIRE_OBJECT_HEAP
                     ? writer->function_node(object->context, object->function)
                     : 0;
-    UInt module = object->kind == WIRE_OBJECT_GLOBAL ? module_of_data(line->address) : 0;
+    UInt module = object->kind == WIRE_OBJECT_GLOBAL ? module_of_line(line->address) : 0;
     SizeT name_bytes = VG_(strlen)(name) + 1, parts_bytes = VG_(strlen)(parts) + 1;
     struct wire_shared_line *made =
         writer->record(WIRE_SHARED_LINE, sizeof *made + name_bytes + parts_bytes);

@@ -496,6 +496,8 @@ static void load(struct shadow *shadow, uint64_t address, struct access access, 
         return;
     if (bytes < sizeof few)
         value = memcpy(&few, value, bytes);
+    if (SHADOW_RARE(shadow->observing))
+        shadow_observe_load(shadow, address, access.id, bytes, value);
     load_any(shadow, address, access, bytes, value);
 }
 
@@ -509,6 +511,9 @@ static void store(struct shadow *shadow, uint64_t address, struct access access,
         before = memcpy(&few_before, before, bytes);
         value = memcpy(&few, value, bytes);
     }
+    if (SHADOW_RARE(shadow->observing))
+        shadow_observe_store(shadow, address, access.id, bytes,
+                             access.values_known ? before : NULL, value);
     store_any(shadow, address, access, bytes, before, value);
 }
 
@@ -572,6 +577,8 @@ SHADOW_INLINE void load_slow(struct shadow *shadow, uint64_t address, uint32_t i
 {
     if (SHADOW_RARE(is_outside(shadow, address, bytes)))
         return;
+    if (SHADOW_RARE(shadow->observing))
+        shadow_observe_load(shadow, address, id, bytes, (const uint8_t *)&value);
     struct access access = {id, id, true};
     bool done = false;
     if (bytes < 8 && (address & (bytes - 1)) == 0)
@@ -587,6 +594,9 @@ SHADOW_INLINE void store_slow(struct shadow *shadow, uint64_t address, uint32_t 
 {
     if (SHADOW_RARE(is_outside(shadow, address, bytes)))
         return;
+    if (SHADOW_RARE(shadow->observing))
+        shadow_observe_store(shadow, address, id, bytes, (const uint8_t *)&before,
+                             (const uint8_t *)&value);
     struct access access = {id, id, true};
     bool done = false;
     if (bytes < 8 && (address & (bytes - 1)) == 0)

@@ -50,4 +50,13 @@ struct shadow_waste shadow_waste_of_block(const struct shadow *shadow, uint8_t e
                                           uint32_t group, uint32_t differing, const uint8_t *former,
                                           const uint8_t *now);
 
+/* observe.c: which addresses take the inline paths: none while accesses are observed, or once exhausted. */
+void shadow_look_out(struct shadow *shadow);
+/* A pair has appeared among those met lately; an access that is to be observed, before: NULL: not known. */
+void shadow_appeared(struct shadow *shadow);
+void shadow_observe_load(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
+                         const uint8_t *value);
+void shadow_observe_store(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
+                          const uint8_t *before, const uint8_t *value);
+
 #endif

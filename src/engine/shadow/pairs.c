@@ -98,6 +98,20 @@ static void merge_down_to(struct shadow *shadow, uint64_t most, uint64_t target)
         merge_least(shadow, shadow->pairs_count - target + target * more / ROUNDS);
 }
 
+const struct shadow_pair *shadow_pair_counted(const struct shadow *shadow, uint32_t first,
+                                              uint32_t second)
+{
+    struct shadow_pair key = {.first = first, .second = second};
+    /* Each round of merging gives coarser ids, which may have been merged in turn. */
+    for (uint32_t left = 8;; left--) {
+        const struct shadow_pair *pair = find(shadow, shadow_key(&key));
+        if (pair->second || !left || !shadow->bound.most)
+            return pair->second ? pair : NULL;
+        key.first = shadow->bound.coarser(shadow->bound.context, key.first);
+        key.second = shadow->bound.coarser(shadow->bound.context, key.second);
+    }
+}
+
 void shadow_bound_pairs(struct shadow *shadow, const struct shadow_bound *bound)
 {
     shadow->bound = *bound;
@@ -171,6 +185,8 @@ static void leave(struct shadow *shadow, const struct shadow_pair *pair)
 struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair set[2],
                                       uint32_t first, uint32_t second)
 {
+    if (SHADOW_RARE(--shadow->appearances == 0))
+        shadow_appeared(shadow);
     if (is_counted(&set[1]))
         leave(shadow, &set[1]);
     set[1] = set[0];

@@ -42,8 +42,7 @@ enum base_status shadow_init(struct shadow *shadow, uint64_t address_limit, uint
         .fp_tolerance = fp_tolerance,
         .memory = *memory,
     };
-    for (uint32_t log2 = 0; log2 < BASE_COUNT(fresh.misfit); log2++)
-        fresh.misfit[log2] = ~(fresh.address_limit - 1) | ((UINT64_C(1) << log2) - 1);
+    shadow_look_out(&fresh);
     fresh.base = reserve(&fresh, base_bytes(&fresh));
     fresh.load_ids = reserve(&fresh, ids_bytes(&fresh));
     fresh.store_ids = reserve(&fresh, ids_bytes(&fresh));
@@ -71,8 +70,7 @@ void shadow_free(struct shadow *shadow)
 void shadow_exhaust(struct shadow *shadow)
 {
     shadow->exhausted = true;
-    for (uint32_t log2 = 0; log2 < BASE_COUNT(shadow->misfit); log2++)
-        shadow->misfit[log2] = UINT64_MAX;
+    shadow_look_out(shadow);
 }
 
 /* ---- forgetting -------------------------------------------------------------------- */

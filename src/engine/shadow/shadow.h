@@ -112,6 +112,19 @@ struct shadow_bound {
     void *context;
 };
 
+/*
+ * Where waste is found, now and then: an observed access that wastes anything is shown with its address, before it is
+ * counted. What its first byte and those of the same element are judged by is that of the counts, but for bytes that do not differ in
+ * mixed units. Accesses are observed that follow a pair's first appearance among those met lately, and those that the caller
+ * asks for: the later an appearance, the less likely, so that they take a bounded share of the time.
+ */
+enum shadow_kind { SHADOW_DEAD, SHADOW_SILENT, SHADOW_LOAD };
+struct shadow_observer {
+    void (*seen)(void *context, enum shadow_kind kind, uint32_t first, uint32_t second,
+                 uint64_t address);
+    void *context;
+};
+
 struct shadow {
     unsigned char *base;            /* record of address 0 */
     uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
@@ -131,6 +144,9 @@ struct shadow {
     uint64_t
         outside; /* accesses, the kernel's among them, that were not counted: beyond address_limit */
     struct shadow_memory memory;
+    struct shadow_observer observer;
+    uint32_t observing;             /* accesses still to be observed */
+    uint64_t appearances, observed; /* pairs to appear until the next is; how often that was */
 };
 
 /*
@@ -171,6 +187,14 @@ void shadow_forget(struct shadow *shadow, uint64_t address, uint64_t bytes);
 
 /* To be called before the first access. */
 void shadow_bound_pairs(struct shadow *shadow, const struct shadow_bound *bound);
+
+/* To be called before the first access. */
+void shadow_observe(struct shadow *shadow, const struct shadow_observer *observer);
+/* The next accesses are observed, if there is an observer. */
+void shadow_observe_next(struct shadow *shadow, uint32_t accesses);
+/* What the table counts for (first, second), after shadow_flush: under coarser ids since pairs were merged, perhaps. NULL: nothing. */
+const struct shadow_pair *shadow_pair_counted(const struct shadow *shadow, uint32_t first,
+                                              uint32_t second);
 
 /* Moves all counts to the pair table. */
 void shadow_flush(struct shadow *shadow);

@@ -357,6 +357,8 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
     case WIRE_PAIR: return visit_pair(gather, (const struct wire_pair *)record);
     case WIRE_TOTALS:
         return visit_totals(gather, frame->process, (const struct wire_totals *)record);
+    case WIRE_OBSERVED:
+        return import_located_observed(gather, frame, (const struct wire_observed *)record);
     case WIRE_REUSE_PAIR: return visit_reuse_pair(gather, (const struct wire_reuse_pair *)record);
     case WIRE_HISTOGRAM:
         return visit_histogram(gather, frame->process, (const struct wire_histogram *)record);

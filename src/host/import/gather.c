@@ -86,7 +86,7 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
         1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS |
         1U << WIRE_SHARED_TOTALS | 1U << WIRE_SHARED_LINE | 1U << WIRE_SHARED_PAIR |
-        1U << WIRE_SHARED_USER | 1U << WIRE_SHARED_BETWEEN;
+        1U << WIRE_SHARED_USER | 1U << WIRE_SHARED_BETWEEN | 1U << WIRE_OBSERVED;
     gather->nodes_count = 1;
     gather->exact = gather->log->config.source == 0 && !gather->spans;
     return import_log_visit(gather->log,

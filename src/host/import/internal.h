@@ -230,7 +230,7 @@ struct import_gather {
     size_t distances_capacity;
     struct import_reuse_samples reuse_samples;
     struct import_exact_paths *paths; /* NULL: none */
-    struct import_located *located;   /* NULL: the recording is not live */
+    struct import_located *located;   /* NULL: nothing was located */
     struct import_sharing *sharing;   /* live; NULL: none */
     bool spans;                   /* what was timed is in a region beside the log (import_spans) */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
@@ -290,6 +290,9 @@ void import_located_next(struct import_gather *gather, uint32_t kind, uint32_t f
                          uint32_t second, double weight);
 bool import_located_visit(struct import_gather *gather, const struct import_frame *frame,
                           const struct wire_located *record);
+/* That one by itself, from the exact engine. */
+bool import_located_observed(struct import_gather *gather, const struct import_frame *frame,
+                             const struct wire_observed *record);
 /* After the last record. */
 void import_located_settle(struct import_gather *gather);
 /* The nodes that are named, one after the other; NULL: there are no more. */

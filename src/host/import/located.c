@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the locations of live findings lie in: records that follow a trap or a reuse, kept by pair of nodes and by what they
+ * What the locations of findings lie in: records that follow a trap or a reuse, kept by pair of nodes and by what they
  * name, until nodes have become contexts and addresses variables; then equal ones become one, so that a profile says
  * of a block allocated in some place what all threads and processes did to its kind.
  *
  * A block names the place of its allocation by a node of the thread that allocated it, which may be any. Nodes that are
  * wanted are listed in a pass of their own, before nodes are read.
+ *
+ * The exact engine's records name nodes of their own, and are entered as they are.
  *
  * A block that was recorded with some chance stands for 1 / chance of them, so that small ones count as much as large ones.
  */
@@ -13,6 +15,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+
+/* As profile_check has it: sums stay exact. */
+static const uint64_t most_counted = UINT64_C(1) << 50;
 
 enum { CHANCE_LEAST_INVERSE = 1 << 20, FIELD_BYTES = 256, BLOCKS_MAX = 4096 };
 
@@ -78,12 +83,17 @@ static int compare_wanted(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
+static bool make_located(struct import_gather *gather)
+{
+    gather->located = calloc(1, sizeof *gather->located);
+    return gather->located || import_no_memory(gather);
+}
+
 bool import_located_begin(struct import_gather *gather, struct import_teller *teller)
 {
-    struct import_located *located = calloc(1, sizeof *located);
-    gather->located = located;
-    if (!located)
-        return import_no_memory(gather);
+    if (!make_located(gather))
+        return false;
+    struct import_located *located = gather->located;
     if (!import_log_visit(gather->log, 1U << WIRE_LOCATED, want, gather, teller, &gather->corrupt))
         return false;
     size_t kept = 0;
@@ -154,16 +164,15 @@ static bool add(struct import_gather *gather, const struct item *made)
     struct item *item = &located->items[at];
     item->low = item->low < made->low ? item->low : made->low;
     item->high = item->high > made->high ? item->high : made->high;
-    item->seen++;
+    item->seen += made->seen;
     item->weight += made->weight;
     return true;
 }
 
 static bool is_sound(const struct import_located *located, const struct wire_located *record)
 {
-    static const uint64_t most = UINT64_C(1) << 50;
     double chance = (double)record->chance;
-    if (!located->pending || record->kind >= WIRE_OBJECTS || record->size > most ||
+    if (!located->pending || record->kind >= WIRE_OBJECTS || record->size > most_counted ||
         !(chance > 0 && chance <= 1) || !isfinite(located->weight))
         return false;
     return !in_block(record->kind) ||
@@ -211,6 +220,56 @@ bool import_located_visit(struct import_gather *gather, const struct import_fram
     }
     if (record->kind == WIRE_OBJECT_STACK || record->kind == WIRE_OBJECT_THREAD)
         made.other = !record->own;
+    return add(gather, &made);
+}
+
+static bool observed_ok(const struct wire_observed *record)
+{
+    return record->kind < PROFILE_KINDS && record->object < WIRE_OBJECTS &&
+           record->object != WIRE_OBJECT_DATA && record->count && record->count <= most_counted &&
+           record->size <= most_counted &&
+           (!in_block(record->object) ||
+            (record->offset >= 0 && record->offset <= record->offset_last &&
+             (uint64_t)record->offset_last < record->size));
+}
+
+static void place_observed(struct import_gather *gather, const struct import_frame *frame,
+                           const struct wire_observed *record, struct item *made)
+{
+    bool stack = record->object == WIRE_OBJECT_STACK;
+    if (in_block(record->object)) {
+        uint32_t node = record->node ? import_node_of(gather, record->node) : 0;
+        made->node = node == IMPORT_UNKNOWN_NODE ? 0 : node;
+        made->size = record->size;
+        made->low = (uint64_t)record->offset;
+        made->high = (uint64_t)record->offset_last;
+    } else if (record->module) {
+        made->module = import_module_of(gather, frame->process, record->module);
+        made->at = (uint64_t)record->offset;
+        made->code = stack ? record->frame_code : 0;
+    }
+    if (stack || record->object == WIRE_OBJECT_THREAD)
+        made->other = !record->own;
+}
+
+bool import_located_observed(struct import_gather *gather, const struct import_frame *frame,
+                             const struct wire_observed *record)
+{
+    if (!gather->located && !make_located(gather))
+        return false;
+    uint32_t first = import_node_of(gather, record->first);
+    uint32_t second = import_node_of(gather, record->second);
+    if (!observed_ok(record) || first == IMPORT_UNKNOWN_NODE || second == IMPORT_UNKNOWN_NODE) {
+        gather->corrupt++;
+        return true;
+    }
+    struct item made = {.kind = record->kind,
+                        .first = first,
+                        .second = second,
+                        .object = record->object,
+                        .seen = record->count,
+                        .weight = (double)record->count};
+    place_observed(gather, frame, record, &made);
     return add(gather, &made);
 }
 

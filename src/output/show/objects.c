@@ -149,8 +149,8 @@ struct objects_found objects_of_pair(const struct objects *objects, const struct
 /* ---- for people --------------------------------------------------------------------------------- */
 
 /* "f (x.c:12)": the program's own code that asked for the memory, or what is innermost. */
-static void add_allocation(const struct printer *printer, uint32_t context, const char *verb,
-                           char *line, size_t bytes)
+static void add_allocation(const struct printer *printer, uint32_t context, char *line,
+                           size_t bytes)
 {
     const struct places *places = &printer->places;
     char name[NAME_BYTES], shortened[NAME_BYTES], place[TEXT_BYTES];
@@ -161,7 +161,7 @@ static void add_allocation(const struct printer *printer, uint32_t context, cons
     print_function(printer, frame, name);
     name_shorten(name, NAME_COLUMNS, shortened);
     print_place(printer, frame->file, frame->line, place);
-    print_add(line, bytes, " %s by %s%s%s%s", verb, shortened, place[0] ? " (" : "", place,
+    print_add(line, bytes, " by %s%s%s%s", shortened, place[0] ? " (" : "", place,
               place[0] ? ")" : "");
 }
 
@@ -219,9 +219,9 @@ static void add_object(const struct printer *printer, const struct objects_found
         break;
     default:
         print_add(line, bytes, "%s B", print_grouped(memory->size, digits));
-        add_allocation(printer, memory->context,
-                       memory->object == PROFILE_OBJECT_MAPPED ? "mapped" : "allocated", line,
-                       bytes);
+        print_add(line, bytes,
+                  memory->object == PROFILE_OBJECT_MAPPED ? " mapped" : " allocated");
+        add_allocation(printer, memory->context, line, bytes);
     }
 }
 
@@ -275,8 +275,6 @@ void objects_json(struct json *json, const struct places *places, const struct o
 {
     const struct profile *profile = places->profile;
     const struct profile_memory *memory = found->memory;
-    if (places->exact)
-        return;
     if (!memory) {
         json_key(json, "object");
         json_raw(json, "null");

@@ -47,7 +47,7 @@ void objects_text(const struct printer *printer, const struct objects_found *fou
 /* That on a line of its own under a finding: "memory        counters (+64)". */
 void objects_print(struct printer *printer, const struct objects_found *found);
 
-/* The member "object" of live recordings: null if none is known. */
+/* The member "object": null if none is known. */
 void objects_json(struct json *json, const struct places *places,
                   const struct objects_found *found);
 void objects_json_group(struct json *json, const struct objects *objects,
