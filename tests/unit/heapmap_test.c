@@ -20,8 +20,8 @@ static void *maps_map(void *context, size_t bytes)
     struct maps *maps = context;
     if (maps->refuse_from && ++maps->calls >= maps->refuse_from)
         return NULL;
-    void *memory =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     maps->live++;
@@ -129,7 +129,8 @@ static void same_as_a_list(void **state)
             remove_one(&blocks, &list);
         assert_same(&blocks, &list, (uint64_t)rand() % (LIMIT + 4096));
         if (list.count)
-            assert_same(&blocks, &list, list.all[rand() % (int)list.count].start + (uint64_t)rand() % 8192);
+            assert_same(&blocks, &list,
+                        list.all[rand() % (int)list.count].start + (uint64_t)rand() % 8192);
     }
     stop(&blocks, &maps);
 }

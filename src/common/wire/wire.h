@@ -520,16 +520,17 @@ struct wire_observed {
     uint32_t kind;          /* enum detect_kind, reuse included */
     uint32_t first, second; /* nodes */
     uint32_t object;        /* enum wire_object; DATA is none of them */
-    uint32_t module;   /* GLOBAL, THREAD; STACK: of the frame's function; as in nodes, 0: not known */
-    uint32_t node;     /* HEAP: the allocating function, a leaf; 0: not known */
-    uint32_t own;      /* STACK, THREAD: 1: of the thread that accessed it */
+    uint32_t module; /* GLOBAL, THREAD; STACK: of the frame's function; as in nodes, 0: not known */
+    uint32_t node;   /* HEAP: the allocating function, a leaf; 0: not known */
+    uint32_t own;    /* STACK, THREAD: 1: of the thread that accessed it */
     uint32_t reserved;
     uint64_t count; /* > 0 */
     uint64_t size;  /* HEAP, MAPPED */
     /* HEAP, MAPPED: the least and the greatest in it. With a module, both the same: GLOBAL: ELF virtual address; THREAD: in the
        module's thread-local segment; STACK: from the frame's canonical address */
     int64_t offset, offset_last;
-    uint64_t frame_code; /* STACK with a module: ELF virtual address of an instruction executed there */
+    uint64_t
+        frame_code; /* STACK with a module: ELF virtual address of an instruction executed there */
 };
 
 struct wire_histogram { /* bins as distance_bin (distance/distance.h) */

@@ -270,10 +270,8 @@ static __attribute__((noinline)) void touch_all(struct distance *distance, uint6
                                                 uint64_t last, uint32_t id, uint64_t now)
 {
     uint32_t shift = distance->options.unit_shift;
-    uint64_t location = address >> shift;
-    touch(distance, location, address, id, now);
-    while (++location <= last)
-        touch(distance, location, location << shift, id, now);
+    for (uint64_t location = address >> shift; location <= last; address = ++location << shift)
+        touch(distance, location, address, id, now);
 }
 
 /* What touch does with one of the last 16 locations, used before by a pair at its home, when all

@@ -570,8 +570,8 @@ static void enter_handler(ThreadId tid)
 Bool exact_frame_of(Addr address, Addr *canonical, Addr *code)
 {
     enum { MOST = 64 };
-    UInt end = strand->count > MOST ? strand->count - MOST : 0;
-    for (UInt i = strand->count; i-- > end;) {
+    UInt count = strand ? strand->count : 0, end = count > MOST ? count - MOST : 0;
+    for (UInt i = count; i-- > end;) {
         const struct call *call = &strand->calls[i];
         if (call->sp + sizeof(Addr) <= address)
             continue;
@@ -579,7 +579,7 @@ Bool exact_frame_of(Addr address, Addr *canonical, Addr *code)
             return False;
         *canonical = call->sp + sizeof(Addr);
         *code = 0;
-        if (i + 1 == strand->count)
+        if (i + 1 == count)
             return True;
         const Addr *slot = (const Addr *)call[1].sp; /* its return address */
         if (!VG_(am_is_valid_for_client)((Addr)slot, sizeof *slot, VKI_PROT_READ))

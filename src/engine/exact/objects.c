@@ -167,7 +167,8 @@ static void mapping(Addr address, struct exact_object *object, Long *offset)
     const NSegment *segment = VG_(am_find_nsegment)(address);
     /* What lies there and is no block has been freed, or is the allocator's. */
     Bool heap = address >= VG_(brk_base) && address < VG_(brk_limit);
-    *object = (struct exact_object){.kind = segment && !heap ? WIRE_OBJECT_MAPPED : WIRE_OBJECT_UNKNOWN};
+    *object =
+        (struct exact_object){.kind = segment && !heap ? WIRE_OBJECT_MAPPED : WIRE_OBJECT_UNKNOWN};
     if (segment && segment->kind == SkFileC)
         object->name = VG_(am_get_filename)(segment);
     *offset = (Long)address;

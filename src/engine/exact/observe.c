@@ -17,18 +17,20 @@ enum {
     OF_REUSE = 3, /* behind shadow_kind */
 };
 
-/* Keys first. Of one object the offsets lie between low and high, whatever is in between. */
+/* Keys first: a kind, the ids of a pair, an object. variable: where what a symbol names, or a mapping, begins; of a stack an
+   instruction of the frame's function. */
 struct entry {
     UInt kind, first, second;
-    UInt object;   /* number */
-    UInt lies_in;  /* enum wire_object */
-    Addr variable; /* of what a symbol names: where it begins; of a frame: an instruction of its function */
+    UInt object; /* number */
+    Addr variable;
     Bool own;
-    UInt module; /* whose data, thread-local memory, or function */
+    UInt lies_in; /* enum wire_object */
+    UInt module;  /* whose data, thread-local memory, or function */
     UInt count;
     ULong size;
-    Long low, high; /* offsets in blocks, mappings, a file's thread-local memory; addresses of data; of a frame from its
-                       canonical address */
+    /* The least and the greatest offset: in blocks, mappings, a file's thread-local memory; of data addresses; of a frame from
+       its canonical address. */
+    Long low, high;
 };
 
 static struct entry *entries;
@@ -39,7 +41,8 @@ static ULong next_slice, seed;
 static ULong hash_of(const struct entry *entry)
 {
     ULong hash = base_mix64((ULong)entry->first << 32 | entry->second);
-    return base_mix64(hash ^ entry->variable ^ ((ULong)entry->object << 8 | entry->kind << 1 | entry->own));
+    return base_mix64(hash ^ entry->variable ^
+                      ((ULong)entry->object << 8 | entry->kind << 1 | entry->own));
 }
 
 static Bool equal(const struct entry *a, const struct entry *b)

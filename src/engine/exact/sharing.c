@@ -316,7 +316,7 @@ Bool exact_sharing_stack_of(Addr address, UInt *thread, ULong *below, Bool *loca
 {
     /* The first thread's is set by its own code. */
     if (!running->pointer && running != &nobody)
-        running->pointer = thread_pointer(VG_(get_running_tid)());
+        running->pointer = thread_pointer((ThreadId)(running - threads));
     for (UInt i = 0; i < VG_N_THREADS; i++) {
         const struct thread *candidate = &threads[i];
         if (!candidate->alive)

@@ -19,7 +19,7 @@ static uint64_t all_bytes(const struct heapmap *map)
 }
 
 enum base_status heapmap_init(struct heapmap *map, uint64_t address_limit, uint32_t most,
-                             const struct heapmap_memory *memory)
+                              const struct heapmap_memory *memory)
 {
     *map = (struct heapmap){.address_limit = address_limit, .most = most, .memory = *memory};
     map->numbers = memory->map(memory->context, numbers_bytes(map));
@@ -79,7 +79,7 @@ static uint32_t take(struct heapmap *map)
 }
 
 void heapmap_add(struct heapmap *map, uint64_t start, uint64_t bytes, uint32_t context,
-                uint64_t function)
+                 uint64_t function)
 {
     if (!bytes || start >= map->address_limit || bytes > map->address_limit - start)
         return;

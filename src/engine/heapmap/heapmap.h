@@ -39,12 +39,12 @@ struct heapmap {
 /* address_limit: a multiple of 4096, beyond all addresses that are followed. most: blocks at a time; further ones are
    not found. BASE_NO_MEMORY: nothing is kept. */
 enum base_status heapmap_init(struct heapmap *map, uint64_t address_limit, uint32_t most,
-                             const struct heapmap_memory *memory);
+                              const struct heapmap_memory *memory);
 void heapmap_free(struct heapmap *map);
 
 /* A block at `start`, of at least one byte; there is none at its first byte, nor at its last. */
 void heapmap_add(struct heapmap *map, uint64_t start, uint64_t bytes, uint32_t context,
-                uint64_t function);
+                 uint64_t function);
 
 /* The block that holds the address is no more. What it was; bytes 0: there is none. */
 struct heapmap_block heapmap_remove(struct heapmap *map, uint64_t address);

@@ -512,8 +512,8 @@ static void store(struct shadow *shadow, uint64_t address, struct access access,
         value = memcpy(&few, value, bytes);
     }
     if (SHADOW_RARE(shadow->observing))
-        shadow_observe_store(shadow, address, access.id, bytes,
-                             access.values_known ? before : NULL, value);
+        shadow_observe_store(shadow, address, access.id, bytes, access.values_known ? before : NULL,
+                             value);
     store_any(shadow, address, access, bytes, before, value);
 }
 

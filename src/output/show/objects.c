@@ -219,8 +219,7 @@ static void add_object(const struct printer *printer, const struct objects_found
         break;
     default:
         print_add(line, bytes, "%s B", print_grouped(memory->size, digits));
-        print_add(line, bytes,
-                  memory->object == PROFILE_OBJECT_MAPPED ? " mapped" : " allocated");
+        print_add(line, bytes, memory->object == PROFILE_OBJECT_MAPPED ? " mapped" : " allocated");
         add_allocation(printer, memory->context, line, bytes);
     }
 }
