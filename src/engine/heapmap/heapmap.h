@@ -5,7 +5,7 @@
  *
  * Each 16 bytes of memory have a number, of the block that was there last; of a block they are set for its first page alone, and
  * behind that one for each page. Numbers of blocks that are no more stay where they are: a block knows where it begins and
- * ends, so that they say nothing wrong. Blocks begin at multiples of 16; others are not found.
+ * ends, so that they say nothing wrong. Where two blocks have parts of the same 16 bytes, only the one that came later is found there.
  *
  * Memory: 4 bytes for 16 of blocks' first pages, backed when touched; 32 a block.
  * Freestanding; no locks: one struct heapmap is used by one thread at a time.
