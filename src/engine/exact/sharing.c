@@ -44,11 +44,14 @@ static struct thread nobody;   /* before the first thread runs */
 static struct thread *running = &nobody;
 struct transfer_clock *exact_clock = &nobody.clock;
 static UInt threads_count;
+static ThreadId threads_end = 1; /* none is alive from here on */
 static ULong instructions_ended; /* by threads that have ended */
 
 static struct thread *thread_of(ThreadId tid)
 {
     struct thread *thread = &threads[tid];
+    if (tid >= threads_end)
+        threads_end = tid + 1;
     if (!thread->alive) /* the first one; others are announced */
         *thread = (struct thread){.alive = True, .number = threads_count++};
     return thread;
@@ -205,6 +208,8 @@ static void before_create(ThreadId tid, ThreadId child)
     if (!threads || tid == VG_INVALID_THREADID)
         return; /* the first one */
     struct thread *parent = thread_of(tid), *created = &threads[child];
+    if (child >= threads_end)
+        threads_end = child + 1;
     exact_threaded = 1;
     wake(parent);
     UInt number = threads_count < TRANSFER_THREADS_MAX ? threads_count : TRANSFER_THREADS_MAX - 1;
@@ -317,7 +322,7 @@ Bool exact_sharing_stack_of(Addr address, UInt *thread, ULong *below, Bool *loca
     /* The first thread's is set by its own code. */
     if (!running->pointer && running != &nobody)
         running->pointer = thread_pointer((ThreadId)(running - threads));
-    for (UInt i = 0; i < VG_N_THREADS; i++) {
+    for (UInt i = 0; i < threads_end; i++) {
         const struct thread *candidate = &threads[i];
         if (!candidate->alive)
             continue;
