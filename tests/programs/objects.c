@@ -114,6 +114,21 @@ static uint64_t *aligned(void)
     return block;
 }
 
+/* A small block, of which there is one, behind many of others. */
+static uint64_t *once(unsigned long others)
+{
+    void *blocks[64] = {0};
+    for (unsigned long i = 0; i < others; i++) {
+        free(blocks[i % 64]);
+        blocks[i % 64] = malloc(100);
+    }
+    for (unsigned long i = 0; i < 64; i++)
+        free(blocks[i]);
+    uint64_t *block = malloc(40); /* @once */
+    kept = block;
+    return block;
+}
+
 /* The second half of a mapping whose first half is gone. */
 static uint64_t *cut(void)
 {
@@ -137,6 +152,8 @@ int main(int count, char **arguments)
         repeat(again() + 3, rounds);
     else if (strcmp(mode, "grown") == 0)
         sweep(grown(), rounds);
+    else if (strcmp(mode, "once") == 0)
+        repeat(once(rounds / 30) + 2, rounds);
     else if (strcmp(mode, "aligned") == 0)
         repeat(aligned() + 5, rounds);
     else if (strcmp(mode, "mapped") == 0)

@@ -4,7 +4,8 @@
  * next definition by a jump: the real function sees its caller's arguments, stack and return address, and does what it
  * does alone. One allocation in so many bytes is recorded with its calling context (heap.c), so that large blocks are
  * nearly always and small ones as often as their share of memory. How many bytes follows from what recording costs:
- * about a two-hundredth of the thread's time. A program that allocates seldom has all of its blocks recorded.
+ * about a two-hundredth of the thread's time. A program that allocates seldom has all of its blocks recorded; one that allocates
+ * much, the first of each size from each caller: what is allocated once, as it begins, is often what all of it uses.
  *
  * Frees have to be seen only of blocks that were recorded, or that hold an address which another thread is
  * asked about (agent_generation): two bytes of tables say whether a free is of interest.
@@ -39,6 +40,8 @@ enum {
     EARLY_BYTES = 8192,
     EARLY_ALIGNMENT = 16,
     UNKNOWN_BYTES = 4096, /* of a block that is freed: too many are harmless */
+    SITES_BITS = 12,
+    FIRSTS_MAX = 1024, /* some microseconds each */
 };
 static const uint64_t interval_most = UINT64_C(1) << 50, never = UINT64_C(1) << 62;
 
@@ -54,6 +57,10 @@ static __thread struct clock {
     bool begun;
 } own;
 static _Atomic uint64_t usual_interval; /* some thread's: for those that begin */
+
+/* By hash of a caller and a size: not 0: no first block is recorded there any more. Two of the same hash are one. */
+static uint8_t sites[1 << SITES_BITS];
+static _Atomic uint32_t firsts;
 
 bool allocate_owns(uint64_t address)
 {
@@ -232,6 +239,28 @@ static void adjust(uint64_t began)
     atomic_store_explicit(&usual_interval, own.interval, memory_order_relaxed);
 }
 
+static inline uint8_t *site_of(const void *caller, size_t bytes)
+{
+    uint64_t key = ((uint64_t)caller ^ (uint64_t)bytes << 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return &sites[key >> (64 - SITES_BITS)];
+}
+
+static void no_more_firsts(void)
+{
+    for (size_t i = 0; i < sizeof sites; i++)
+        __atomic_store_n(&sites[i], 1, __ATOMIC_RELAXED);
+}
+
+/* Is it the first one there? */
+static bool take_first(uint8_t *site)
+{
+    if (__atomic_exchange_n(site, 1, __ATOMIC_RELAXED))
+        return false;
+    if (atomic_fetch_add_explicit(&firsts, 1, memory_order_relaxed) == FIRSTS_MAX)
+        no_more_firsts();
+    return true;
+}
+
 /* The calling context of the wrapper. 0: not to be had. */
 static uint32_t enter_context(struct agent_thread *self)
 {
@@ -254,9 +283,9 @@ static float chance_of(uint64_t bytes)
 }
 
 /* Signals blocked. */
-static void record(struct agent_thread *self, const void *block, size_t bytes, bool mapped)
+static void record(struct agent_thread *self, const void *block, size_t bytes, float chance,
+                   bool mapped)
 {
-    uint64_t began = time_stamp();
     uint32_t node = enter_context(self);
     if (self->slot)
         heap_add(&(struct heap_block){.start = (uint64_t)block,
@@ -264,8 +293,15 @@ static void record(struct agent_thread *self, const void *block, size_t bytes, b
                                       .process = agent.process,
                                       .thread = self->slot->thread,
                                       .node = node,
-                                      .chance = chance_of(bytes),
+                                      .chance = chance,
                                       .mapped = mapped});
+}
+
+/* One of many, of which the time it takes says how many there may be. */
+static void record_some(struct agent_thread *self, const void *block, size_t bytes, bool mapped)
+{
+    uint64_t began = time_stamp();
+    record(self, block, bytes, chance_of(bytes), mapped);
     adjust(began);
     draw();
 }
@@ -292,6 +328,8 @@ static bool may_record(const struct agent_thread *self)
         return self && self->tid == os_tid();
     }
     own.left = agent.region ? never : LATER_BYTES;
+    if (agent.region)
+        no_more_firsts();
     return false;
 }
 
@@ -300,24 +338,37 @@ void allocate_start(void)
     own.left = 0;
 }
 
-static __attribute__((noinline)) void allocated(const void *block, size_t bytes, bool mapped)
+/* site: NULL: it is not asked whether it is the first there. */
+static __attribute__((noinline)) void allocated(const void *block, size_t bytes, uint8_t *site,
+                                                bool mapped)
 {
     struct agent_thread *self = agent_self;
     uint64_t all = ~UINT64_C(0), mask;
+    bool due = (int64_t)own.left < 0;
     if (!may_record(self))
         return;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-    if ((own.begun || begin(self, bytes)) && block)
-        record(self, block, bytes, mapped);
+    bool first = block && site && take_first(site);
+    if (due && (own.begun || begin(self, bytes)) && block)
+        record_some(self, block, bytes, mapped);
+    else if (first)
+        record(self, block, bytes, 1, mapped);
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 
-/* Is this one to be recorded? */
 static inline bool count_down(size_t bytes)
 {
     own.left -= bytes + OVERHEAD_BYTES;
     return __builtin_expect((int64_t)own.left < 0, 0);
 }
+
+/* Is this one to be recorded, or perhaps so? */
+static inline bool is_due(size_t bytes, const uint8_t *site)
+{
+    return count_down(bytes) || __builtin_expect(!__atomic_load_n(site, __ATOMIC_RELAXED), 0);
+}
+
+#define SITE(bytes) site_of(__builtin_return_address(0), bytes)
 
 /* ---- frees ---------------------------------------------------------------------------------------------- */
 
@@ -339,17 +390,18 @@ static __attribute__((noinline)) void released(void *block)
 
 /* ---- wrappers --------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void *recorded_malloc(size_t bytes)
+static __attribute__((noinline)) void *recorded_malloc(size_t bytes, uint8_t *site)
 {
     void *block = next.malloc(bytes);
-    allocated(block, bytes, false);
+    allocated(block, bytes, site, false);
     return block;
 }
 
 EXPORT void *malloc(size_t bytes)
 {
-    if (count_down(bytes))
-        return recorded_malloc(bytes);
+    uint8_t *site = SITE(bytes);
+    if (is_due(bytes, site))
+        return recorded_malloc(bytes, site);
     return next.malloc(bytes);
 }
 
@@ -369,68 +421,73 @@ EXPORT void free(void *block)
         next.free(block);
 }
 
-static __attribute__((noinline)) void *recorded_calloc(size_t count, size_t bytes)
+static __attribute__((noinline)) void *recorded_calloc(size_t count, size_t bytes, uint8_t *site)
 {
     void *block = next.calloc(count, bytes);
-    allocated(block, count * bytes, false);
+    allocated(block, count * bytes, site, false);
     return block;
 }
 
 EXPORT void *calloc(size_t count, size_t bytes)
 {
-    if (count_down(count * bytes))
-        return recorded_calloc(count, bytes);
+    uint8_t *site = SITE(count * bytes);
+    if (is_due(count * bytes, site))
+        return recorded_calloc(count, bytes, site);
     return next.calloc(count, bytes);
 }
 
 /* The old block is forgotten before another thread can have its memory, and the new one is recorded as any other: one that
    is made larger step by step costs no more than its share. */
-static __attribute__((noinline)) void *recorded_realloc(void *old, size_t bytes)
+static __attribute__((noinline)) void *recorded_realloc(void *old, size_t bytes, uint8_t *site)
 {
     if (is_early(old))
         return early_copy(old, bytes);
     released(old);
     void *block = next.realloc(old, bytes);
-    if ((int64_t)own.left < 0)
-        allocated(block, bytes, false);
+    if ((int64_t)own.left < 0 || !__atomic_load_n(site, __ATOMIC_RELAXED))
+        allocated(block, bytes, site, false);
     return block;
 }
 
 EXPORT void *realloc(void *block, size_t bytes)
 {
-    if (count_down(bytes) || __builtin_expect(heap_may_matter((uint64_t)block), 0))
-        return recorded_realloc(block, bytes);
+    uint8_t *site = SITE(bytes);
+    if (is_due(bytes, site) || __builtin_expect(heap_may_matter((uint64_t)block), 0))
+        return recorded_realloc(block, bytes, site);
     return next.realloc(block, bytes);
 }
 
-static __attribute__((noinline)) void *recorded_memalign(void *(*real)(size_t, size_t),
-                                                         size_t alignment, size_t bytes)
+static __attribute__((noinline)) void *
+recorded_memalign(void *(*real)(size_t, size_t), size_t alignment, size_t bytes, uint8_t *site)
 {
     void *block = real(alignment, bytes);
-    allocated(block, bytes, false);
+    allocated(block, bytes, site, false);
     return block;
 }
 
 EXPORT void *memalign(size_t alignment, size_t bytes)
 {
-    if (count_down(bytes))
-        return recorded_memalign(next.memalign, alignment, bytes);
+    uint8_t *site = SITE(bytes);
+    if (is_due(bytes, site))
+        return recorded_memalign(next.memalign, alignment, bytes, site);
     return next.memalign(alignment, bytes);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    if (count_down(bytes))
-        return recorded_memalign(next.aligned_alloc, alignment, bytes);
+    uint8_t *site = SITE(bytes);
+    if (is_due(bytes, site))
+        return recorded_memalign(next.aligned_alloc, alignment, bytes, site);
     return next.aligned_alloc(alignment, bytes);
 }
 
 EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
 {
-    if (!count_down(bytes))
+    uint8_t *site = SITE(bytes);
+    if (!is_due(bytes, site))
         return next.posix_memalign(block, alignment, bytes);
     int error = next.posix_memalign(block, alignment, bytes);
-    allocated(error ? NULL : *block, bytes, false);
+    allocated(error ? NULL : *block, bytes, site, false);
     return error;
 }
 
@@ -439,7 +496,7 @@ EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
 static void mapped(void *at, size_t bytes)
 {
     if (at != MAP_FAILED && count_down(bytes))
-        allocated(at, bytes, true);
+        allocated(at, bytes, NULL, true);
 }
 
 static void unmapped(const void *at, size_t bytes)
