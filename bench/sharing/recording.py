@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import resource
 import shlex
 import subprocess
 import sys
@@ -15,10 +16,14 @@ import scripts  # noqa: E402  pylint: disable=wrong-import-position
 
 overhead = scripts.load("overhead")
 
+# Valgrind lets programs set the limit on open files that they have, and no other.
+FILES = 1000
+resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
 
 def words_of(template, directory, fresh):
     return [word.format(b=os.path.join(directory, "bin"), i=os.path.join(directory, "inputs"), t=fresh,
-                        h=os.path.join(HERE, "..", "interference"))
+                        h=os.path.join(HERE, "..", "interference"), f=FILES)
             for word in shlex.split(template)]
 
 
