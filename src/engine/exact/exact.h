@@ -196,7 +196,7 @@ struct exact_module {
 UInt exact_module_of(Addr address);
 const struct exact_module *exact_module_number(UInt module);
 UInt exact_modules_count(void);
-/* The program's own file, if it has thread-local memory; 0: not known. */
+/* The program's own file; 0: not known. */
 UInt exact_module_of_program(void);
 void exact_module_gone(void); /* mappings have changed */
 

@@ -17,16 +17,48 @@
 enum { MODULES_MAX = 65536, HEADERS_MAX = 64 };
 static struct exact_module *modules[MODULES_MAX];
 static UInt count = 1; /* 0: no file */
-static UInt program;   /* if it has thread-local memory */
+static UInt program;   /* its own; 0: not met yet */
 
 /* The mapping asked for last. */
 static Addr cached_start, cached_end;
 static UInt cached;
 
+/* How many there are; 0: the file cannot be read any more, or is none of the kind. */
+static UInt read_headers(const HChar *path, Elf64_Phdr headers[HEADERS_MAX])
+{
+    Elf64_Ehdr header;
+    SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
+    if (sr_isError(opened))
+        return 0;
+    Int file = (Int)sr_Res(opened), bytes = 0;
+    if (VG_(read)(file, &header, sizeof header) == sizeof header &&
+        VG_(memcmp)(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+        header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phentsize == sizeof *headers &&
+        VG_(lseek)(file, (Off64T)header.e_phoff, VKI_SEEK_SET) == (Off64T)header.e_phoff) {
+        Int count_of = header.e_phnum < HEADERS_MAX ? header.e_phnum : HEADERS_MAX;
+        bytes = VG_(read)(file, headers, count_of * (Int)sizeof *headers);
+    }
+    VG_(close)(file);
+    return bytes > 0 ? (UInt)bytes / sizeof *headers : 0;
+}
+
 /*
  * Address = ELF virtual address + bias: by the program header that the file offset belongs to. A
  * file that cannot be read any more keeps offsets for addresses.
  */
+static Addr bias_of(const NSegment *segment, const Elf64_Phdr *headers, UInt headers_count)
+{
+    Addr offset = (Addr)segment->offset, bias = segment->start - offset;
+    for (UInt i = 0; i < headers_count; i++) {
+        const Elf64_Phdr *load = &headers[i];
+        Addr from = load->p_offset & ~(Addr)(VKI_PAGE_SIZE - 1);
+        if (load->p_type == PT_LOAD && (load->p_flags & PF_X) && offset >= from &&
+            offset < load->p_offset + load->p_filesz)
+            return bias + load->p_offset - load->p_vaddr;
+    }
+    return bias;
+}
+
 static Bool is_program(const NSegment *segment)
 {
     struct vg_stat file;
@@ -34,41 +66,17 @@ static Bool is_program(const NSegment *segment)
            file.dev == segment->dev && file.ino == segment->ino;
 }
 
-static void read_headers(const NSegment *segment, const HChar *path, struct exact_module *module)
+/* As glibc places the program's thread-local memory: right below the thread pointer, and aligned as in the file. */
+static void note_local(struct exact_module *module, const Elf64_Phdr *headers, UInt headers_count)
 {
-    Elf64_Phdr local = {0};
-    module->bias = segment->start - (Addr)segment->offset;
-    Elf64_Ehdr header;
-    Elf64_Phdr program[HEADERS_MAX];
-    SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
-    if (sr_isError(opened))
-        return;
-    Int file = (Int)sr_Res(opened);
-    if (VG_(read)(file, &header, sizeof header) == sizeof header &&
-        VG_(memcmp)(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-        header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phentsize == sizeof *program &&
-        VG_(lseek)(file, (Off64T)header.e_phoff, VKI_SEEK_SET) == (Off64T)header.e_phoff) {
-        Int headers = header.e_phnum < HEADERS_MAX ? header.e_phnum : HEADERS_MAX;
-        Int bytes = VG_(read)(file, program, headers * (Int)sizeof *program);
-        for (Int i = 0; i < bytes / (Int)sizeof *program; i++) {
-            const Elf64_Phdr *load = &program[i];
-            Addr from = load->p_offset & ~(Addr)(VKI_PAGE_SIZE - 1);
-            if (load->p_type == PT_TLS)
-                local = *load;
-            if (load->p_type == PT_LOAD && (load->p_flags & PF_X) &&
-                (Addr)segment->offset >= from &&
-                (Addr)segment->offset < load->p_offset + load->p_filesz)
-                module->bias += load->p_offset - load->p_vaddr;
-        }
+    for (UInt i = 0; i < headers_count; i++) {
+        ULong alignment = headers[i].p_align ? headers[i].p_align : 1, bytes = headers[i].p_memsz;
+        ULong ahead = -headers[i].p_vaddr & (alignment - 1);
+        if (headers[i].p_type != PT_TLS)
+            continue;
+        module->local_bytes = bytes;
+        module->local_before = ((bytes - ahead + alignment - 1) & -alignment) + ahead;
     }
-    if (local.p_align && is_program(segment)) {
-        /* As glibc places it: right below the thread pointer, and aligned as in the file. */
-        ULong ahead = -local.p_vaddr & (local.p_align - 1);
-        module->local_bytes = local.p_memsz;
-        module->local_before =
-            ((local.p_memsz - ahead + local.p_align - 1) & -local.p_align) + ahead;
-    }
-    VG_(close)(file);
 }
 
 static UInt find_or_add(const NSegment *segment, const HChar *path)
@@ -85,10 +93,14 @@ static UInt find_or_add(const NSegment *segment, const HChar *path)
                                     .device = segment->dev,
                                     .inode = segment->ino,
                                     .path = VG_(strdup)("headroom.module.path", path)};
-    read_headers(segment, path, module);
+    Elf64_Phdr headers[HEADERS_MAX];
+    UInt headers_count = read_headers(path, headers);
+    module->bias = bias_of(segment, headers, headers_count);
     modules[count] = module;
-    if (module->local_bytes && !program)
+    if (!program && is_program(segment)) {
         program = count;
+        note_local(module, headers, headers_count);
+    }
     return count++;
 }
 
