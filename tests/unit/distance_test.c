@@ -874,6 +874,12 @@ static struct pair_sums run_pairs(const struct distance_options *options, struct
         struct pair_sums fewer = sums_of(distance);
         assert_in_range(fewer.pairs, 1, 100);
         assert_true(fewer.count == sums.count && fewer.time == sums.time);
+        const struct distance_pair *far = distance_pair_counted(distance, 1, 2);
+        const struct distance_pair *near = distance_pair_counted(distance, 3, 4);
+        assert_true(far && far->use == 1 && far->reuse == 2);
+        assert_true(near && near->use >= COARSE && near->reuse >= COARSE);
+    } else {
+        assert_null(distance_pair_counted(distance, 1, UINT32_MAX));
     }
     end(distance, supply);
     return sums;

@@ -1064,16 +1064,46 @@ static void run_mix(struct shadow *shadow, struct maps *maps, bool *forgets_the_
     mix(shadow);
 }
 
+/* Every pair of a table without a bound is counted in one with a bound: by itself, or under coarser ids of the same kind. */
+static void assert_counted(const struct shadow *bounded, const struct shadow_pair *pairs,
+                           uint64_t count)
+{
+    uint64_t merged = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct shadow_pair *pair = &pairs[i];
+        const struct shadow_pair *found = shadow_pair_counted(bounded, pair->first, pair->second);
+        assert_non_null(found);
+        bool same = found->first == pair->first && found->second == pair->second;
+        merged += !same;
+        assert_true(same || (found->first >= COARSE && found->second >= COARSE) || !pair->first);
+        assert_int_equal(found->second & 1, pair->second & 1);
+    }
+    assert_in_range(merged, count / 2, count - 1);
+}
+
+static struct shadow_pair *copy_of_pairs(const struct shadow *shadow, uint64_t *count)
+{
+    struct shadow_pair *pairs = calloc(shadow->pairs_count, sizeof *pairs);
+    *count = 0;
+    for (uint64_t i = 0; i < shadow->pairs_capacity; i++)
+        if (shadow->pairs[i].second)
+            pairs[(*count)++] = shadow->pairs[i];
+    return pairs;
+}
+
 static void a_bounded_table_merges_the_least_and_keeps_totals(void **state)
 {
+    uint64_t count;
     bool right = false, wrong = true;
-    struct shadow free, bounded;
+    struct shadow unbounded, bounded;
     struct maps maps;
-    run_mix(&free, &maps, NULL);
-    struct totals expected = totals_of(&free), totals;
-    uint64_t heavy = heavy_waste(&free);
-    assert_true(free.pairs_count > 20 * BOUND && !free.merged);
-    stop(&free, &maps);
+    run_mix(&unbounded, &maps, NULL);
+    struct totals expected = totals_of(&unbounded), totals;
+    uint64_t heavy = heavy_waste(&unbounded);
+    assert_true(unbounded.pairs_count > 20 * BOUND && !unbounded.merged);
+    struct shadow_pair *pairs = copy_of_pairs(&unbounded, &count);
+    assert_null(shadow_pair_counted(&unbounded, OTHER, OTHER));
+    stop(&unbounded, &maps);
 
     run_mix(&bounded, &maps, &right);
     assert_in_range(bounded.pairs_count, 1, BOUND);
@@ -1083,17 +1113,20 @@ static void a_bounded_table_merges_the_least_and_keeps_totals(void **state)
     totals = totals_of(&bounded);
     assert_memory_equal(&totals, &expected, sizeof totals);
     assert_true(heavy_waste(&bounded) == heavy);
+    assert_counted(&bounded, pairs, count);
     shadow_merge_pairs(&bounded, 300); /* to the coarsest, where need be */
     assert_in_range(bounded.pairs_count, 1, 300);
     totals = totals_of(&bounded);
     assert_memory_equal(&totals, &expected, sizeof totals);
     assert_true(heavy_waste(&bounded) == heavy);
+    assert_counted(&bounded, pairs, count);
     stop(&bounded, &maps);
 
     run_mix(&bounded, &maps, &wrong);
     totals = totals_of(&bounded);
     assert_memory_not_equal(&totals, &expected, sizeof totals);
     stop(&bounded, &maps);
+    free(pairs);
 }
 
 /* The table that the pairs would move to is refused: as for one that cannot grow. */
