@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cycles of single basic blocks. Every register points to one page, to a part of it that is its own, pages that the block asks for besides are that page
- * again, so that accesses hit the first-level cache. A block is timed as two numbers of copies, whose difference has no begin and no
+ * again, so that accesses hit the first-level cache. A block is timed as two numbers of copies, repeated in turns, whose difference has no begin and no
  * end (Chen et al., BHive, IISWC 2019; Abel and Reineke, nanoBench, ISPASS 2020), against the chain of additions. Each block has a
  * process of its own, forked off one that knows the machine already.
  */
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,13 @@
 enum {
     PAGE_BYTES = 4096,
     PAGES_MAX = 512,
-    APART_BYTES = 128, /* registers: pointers of a program are mostly to different things */
-    AREA_BYTES = 1 << 20,
-    COPIES_BYTES = 20000, /* of code: it stays in the cache of instructions */
-    RUN_CYCLES = 3000,    /* of the longer of the two */
+    APART_BYTES = 128,    /* registers: pointers of a program are mostly to different things */
+    AREA_BYTES = 1 << 20, /* of code */
+    /* Copies stay in the cache of decoded instructions, as the loops do that programs spend their time in; they are repeated
+       in turns, of which each costs the same for more copies and fewer. */
+    COPIES_BYTES = 4096,
+    COPIES_INSTRUCTIONS = 700,
+    RUN_CYCLES = 3000, /* of the longer of the two */
     ROUNDS = 9,
     RUNS = 16,
     RUNS_KEPT = 5,
@@ -34,9 +38,12 @@ enum {
 static const uint64_t page_address = 0x23240000;
 
 struct slot { /* what the block's code writes, and finds again without a register */
-    uint64_t stack, start, end, control;
+    uint64_t stack, start, end, control, turns, wanted_turns;
     double ones[4];
 };
+
+enum { ONES = offsetof(struct slot, ones) };
+_Static_assert(offsetof(struct slot, control) == 24, "put_begin");
 
 static int page_file;
 static unsigned pages;
@@ -94,11 +101,11 @@ static void put_begin(struct code *code, struct slot *slot)
     for (unsigned v = 0; v < 16; v++) {
         if (__builtin_cpu_supports("avx"))
             PUT(code, 0xc5, (uint8_t)(v < 8 ? 0xfc : 0x7c), 0x10, (uint8_t)(0x40 | (v & 7) << 3),
-                32);
+                ONES);
         else if (v < 8)
-            PUT(code, 0x0f, 0x10, (uint8_t)(0x40 | v << 3), 32);
+            PUT(code, 0x0f, 0x10, (uint8_t)(0x40 | v << 3), ONES);
         else
-            PUT(code, 0x44, 0x0f, 0x10, (uint8_t)(0x40 | (v & 7) << 3), 32);
+            PUT(code, 0x44, 0x0f, 0x10, (uint8_t)(0x40 | (v & 7) << 3), ONES);
     }
     if (__builtin_cpu_supports("avx"))
         PUT(code, 0xc5, 0xf8, 0x77); /* vzeroupper */
@@ -127,6 +134,7 @@ struct block {
     uint8_t *area;
     const uint8_t *bytes;
     size_t count;
+    unsigned instructions;
     int counter; /* loops: the general register that the block leaves alone */
 };
 
@@ -139,7 +147,7 @@ static bool look_at(struct block *block)
     uint32_t used = 1U << 4; /* rsp */
     size_t at = 0, count = block->count;
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    for (; at < count; at += in.length) {
+    for (; at < count; at += in.length, block->instructions++) {
         if (!ZYAN_SUCCESS(
                 ZydisDecoderDecodeFull(&decoder, block->bytes + at, count - at, &in, operands)))
             return false;
@@ -167,25 +175,36 @@ static bool look_at(struct block *block)
     return block->count > 0;
 }
 
-static void build(const struct block *block, unsigned copies, unsigned turns)
+struct repeated {
+    unsigned copies, turns;
+    bool
+        loop; /* one copy, which its own turns close; else turns are counted in memory: the block may need all registers */
+};
+
+static void build(const struct block *block, const struct repeated *repeated)
 {
     struct code code = {block->area};
     put_begin(&code, block->slot);
-    if (turns)
-        put_constant(&code, (unsigned)block->counter, turns);
+    unsigned counter = (unsigned)block->counter;
+    if (repeated->loop)
+        put_constant(&code, counter, repeated->turns);
     while ((uintptr_t)code.at % 64)
         PUT(&code, 0x90);
     uint8_t *loop = code.at;
-    for (unsigned i = 0; i < copies; i++)
+    for (unsigned i = 0; i < repeated->copies; i++)
         put(&code, block->bytes, block->count);
-    if (turns) {
-        unsigned counter = (unsigned)block->counter;
-        PUT(&code, counter < 8 ? 0x48 : 0x49, 0xff, (uint8_t)(0xc8 | (counter & 7)), 0x0f,
-            0x85); /* dec; jnz */
-        int32_t distance = (int32_t)(loop - (code.at + 4));
-        put(&code, &distance, sizeof distance);
+    if (repeated->loop) {
+        PUT(&code, counter < 8 ? 0x48 : 0x49, 0xff, (uint8_t)(0xc8 | (counter & 7))); /* dec */
+    } else {
+        int32_t turns = (int32_t)((uint8_t *)&block->slot->turns - (code.at + 7));
+        PUT(&code, 0x48, 0xff, 0x0d); /* dec qword [rip + turns] */
+        put(&code, &turns, sizeof turns);
     }
+    PUT(&code, 0x0f, 0x85); /* jnz */
+    int32_t distance = (int32_t)(loop - (code.at + 4));
+    put(&code, &distance, sizeof distance);
     put_end(&code, block->slot);
+    block->slot->wanted_turns = repeated->turns;
 }
 
 /* Every word is an address in the page. */
@@ -204,6 +223,7 @@ static double run(const struct block *block, unsigned runs)
     void (*called)(void);
     memcpy(&called, &block->area, sizeof called);
     for (unsigned i = 0; i < RUN_TRIES * runs; i++) {
+        block->slot->turns = block->slot->wanted_turns;
         called();
         keep_least(least, RUNS_KEPT, &count, (double)(block->slot->end - block->slot->start));
         if (i + 1 >= runs && least[RUNS_KEPT - 1] <= least[0] * 1.008 + 30)
@@ -215,48 +235,60 @@ static double run(const struct block *block, unsigned runs)
     return sum / count;
 }
 
+/* Two that differ in copies; of loops in turns. */
 struct numbers {
-    unsigned few, many;
-    bool loop;
+    struct repeated few, many;
 };
 
-static void build_one(const struct block *block, const struct numbers *numbers, unsigned count)
+static unsigned least_of(double a, double b, double least)
 {
-    build(block, numbers->loop ? 1 : count, numbers->loop ? count : 0);
+    double value = a < b ? a : b;
+    return (unsigned)(value < least ? least : value);
+}
+
+/* Cycles of one, roughly. Its pages are faulted in. */
+static double first_look(const struct block *block, bool loop)
+{
+    double each[2];
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned count = i ? 9 : 1;
+        build(block, &(struct repeated){loop ? 1 : count, loop ? count : 1, loop});
+        run(block, 8);
+        each[i] = run(block, 8);
+    }
+    double cycles = (each[1] - each[0]) / 8 / lab_ticks(block->lab);
+    return cycles > 0.25 ? cycles : 0.25;
 }
 
 static struct numbers numbers_of(const struct block *block, bool loop)
 {
-    struct numbers numbers = {.few = 1, .many = 9, .loop = loop};
-    double each[2], ticks = lab_ticks(block->lab);
-    for (unsigned i = 0; i < 2; i++) {
-        build_one(block, &numbers, i ? numbers.many : numbers.few);
-        run(block, 8); /* faults in what it needs */
-        each[i] = run(block, 8);
+    double cycles = first_look(block, loop), most = RUN_CYCLES / cycles;
+    if (loop) {
+        unsigned turns = least_of(most, 20000, 9);
+        return (struct numbers){{1, turns / 3, true}, {1, turns, true}};
     }
-    double cycles = (each[1] - each[0]) / 8 / ticks;
-    double many = RUN_CYCLES / (cycles > 0.25 ? cycles : 0.25);
-    double most = loop ? 20000 : (double)COPIES_BYTES / (double)block->count;
-    many = many > most ? most : many < 9 ? 9 : many;
-    numbers.many = (unsigned)many;
-    numbers.few = numbers.many / 3;
-    return numbers;
+    double fit = least_of((double)COPIES_BYTES / (double)block->count,
+                          (double)COPIES_INSTRUCTIONS / block->instructions, 3);
+    unsigned copies = least_of(fit, most, 3), turns = least_of(most / copies, 1e9, 1);
+    return (struct numbers){{copies / 3, turns, false}, {copies, turns, false}};
 }
 
 static double one_round(const struct block *block, const struct numbers *numbers)
 {
+    const struct repeated *few = &numbers->few, *many = &numbers->many;
+    double more = (double)many->copies * many->turns - (double)few->copies * few->turns;
     for (unsigned attempt = 0;; attempt++) {
         double before = lab_ticks(block->lab);
         fresh();
-        build_one(block, numbers, numbers->many);
+        build(block, many);
         run(block, 2);
         double long_run = run(block, RUNS);
-        build_one(block, numbers, numbers->few);
+        build(block, few);
         run(block, 2);
         double short_run = run(block, RUNS), after = lab_ticks(block->lab);
         if (attempt < 12 && fabs(before - after) > 0.012 * after)
             continue;
-        return (long_run - short_run) / (numbers->many - numbers->few) / ((before + after) / 2);
+        return (long_run - short_run) / more / ((before + after) / 2);
     }
 }
 
@@ -329,13 +361,13 @@ static void child(struct calibrate_block *blocks, size_t count, struct outcome *
 {
     struct lab lab;
     struct util_text why = {0};
-    struct slot *slot =
-        mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint8_t *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+    /* Code and, where it reaches it, the slot. */
+    uint8_t *area = mmap(NULL, AREA_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct slot *slot = area == MAP_FAILED ? NULL : (struct slot *)(void *)(area + AREA_BYTES);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     outcome->status = lab_open(&lab, false, &why);
-    if (outcome->status == BASE_OK && (slot == MAP_FAILED || area == MAP_FAILED))
+    if (outcome->status == BASE_OK && area == MAP_FAILED)
         outcome->status = BASE_NO_MEMORY;
     if (outcome->status == BASE_OK) {
         for (unsigned i = 0; i < 4; i++)

@@ -68,8 +68,8 @@ void calibrate_clock_join(struct calibrate_clock *clock, const struct calibrate_
 /* ---- single blocks ----------------------------------------------------------------------------- */
 
 /*
- * Cycles that one execution of a basic block takes, repeated back to back: unrolled without a branch between, or
- * in a loop that the block's own last branch, or one added, closes. The block runs in a child with registers that point to
+ * Cycles that one execution of a basic block takes, repeated back to back: in copies without a branch between, as many as the cache of
+ * decoded instructions holds, and these in turns; or in a loop that the block's own last branch, or one added, closes. The block runs in a child with registers that point to
  * a page; pages that it asks for are mapped onto that one, so that every access hits the first-level cache. After Chen et al., BHive
  * (IISWC 2019), without counters.
  */
