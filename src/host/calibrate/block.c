@@ -28,6 +28,10 @@ enum {
        in turns, of which each costs the same for more copies and fewer. */
     COPIES_BYTES = 4096,
     COPIES_INSTRUCTIONS = 700,
+    COPIES_STACK =
+        1024, /* bytes that the stack pointer may move: the page's other addresses are other lines to some caches */
+    TURN_CYCLES =
+        12, /* of the shorter of the two, at least: counting the turns takes half of that */
     RUN_CYCLES = 3000, /* of the longer of the two */
     ROUNDS = 9,
     RUNS = 16,
@@ -90,6 +94,11 @@ static void put_time(struct code *code, const uint64_t *word)
     PUT(code, 0x48, 0x89, 0x01); /* mov [rcx], rax */
 }
 
+static uint64_t first_value(unsigned number)
+{
+    return page_address + PAGE_BYTES / 4 + number * APART_BYTES;
+}
+
 static void put_begin(struct code *code, struct slot *slot)
 {
     PUT(code, 0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);
@@ -111,7 +120,7 @@ static void put_begin(struct code *code, struct slot *slot)
         PUT(code, 0xc5, 0xf8, 0x77); /* vzeroupper */
     put_time(code, &slot->start);
     for (unsigned r = 0; r < 16; r++)
-        put_constant(code, r, page_address + PAGE_BYTES / 4 + r * APART_BYTES);
+        put_constant(code, r, first_value(r));
     PUT(code, 0x48, 0x85, 0xc0); /* test rax, rax: flags are known */
 }
 
@@ -135,8 +144,31 @@ struct block {
     const uint8_t *bytes;
     size_t count;
     unsigned instructions;
-    int counter; /* loops: the general register that the block leaves alone */
+    bool moves_stack; /* the stack pointer is set anew for each turn */
+    int64_t stack;    /* by how much */
+    int counter;      /* loops: the general register that the block leaves alone */
 };
+
+static void note_stack(struct block *block, const ZydisDecodedInstruction *in,
+                       const ZydisDecodedOperand *operands)
+{
+    for (unsigned i = 0; i < in->operand_count; i++)
+        block->moves_stack |= operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                              operands[i].reg.value == ZYDIS_REGISTER_RSP &&
+                              (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
+    int64_t moved = in->operand_width / 8;
+    bool down = in->mnemonic == ZYDIS_MNEMONIC_PUSH || in->mnemonic == ZYDIS_MNEMONIC_SUB;
+    bool adjusts = in->mnemonic == ZYDIS_MNEMONIC_SUB || in->mnemonic == ZYDIS_MNEMONIC_ADD;
+    if (adjusts) {
+        bool constant = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                        operands[0].reg.value == ZYDIS_REGISTER_RSP &&
+                        operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+        moved = constant ? operands[1].imm.value.s : 0;
+    } else if (in->mnemonic != ZYDIS_MNEMONIC_PUSH && in->mnemonic != ZYDIS_MNEMONIC_POP) {
+        return;
+    }
+    block->stack += down ? -moved : moved;
+}
 
 /* Without the branch at its end. The register that it does not touch: -1 if there is none. False: not a basic block. */
 static bool look_at(struct block *block)
@@ -157,6 +189,7 @@ static bool look_at(struct block *block)
                 return false;
             break;
         }
+        note_stack(block, &in, operands);
         for (unsigned i = 0; i < in.operand_count; i++) {
             const ZydisRegister touched[] = {
                 operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? operands[i].reg.value : 0,
@@ -196,6 +229,9 @@ static void build(const struct block *block, const struct repeated *repeated)
     if (repeated->loop) {
         PUT(&code, counter < 8 ? 0x48 : 0x49, 0xff, (uint8_t)(0xc8 | (counter & 7))); /* dec */
     } else {
+        enum { RSP = 4 };
+        if (block->moves_stack)
+            put_constant(&code, RSP, first_value(RSP));
         int32_t turns = (int32_t)((uint8_t *)&block->slot->turns - (code.at + 7));
         PUT(&code, 0x48, 0xff, 0x0d); /* dec qword [rip + turns] */
         put(&code, &turns, sizeof turns);
@@ -269,6 +305,8 @@ static struct numbers numbers_of(const struct block *block, bool loop)
     }
     double fit = least_of((double)COPIES_BYTES / (double)block->count,
                           (double)COPIES_INSTRUCTIONS / block->instructions, 3);
+    if (block->stack)
+        fit = least_of(fit, COPIES_STACK / fabs((double)block->stack), 3 * TURN_CYCLES / cycles);
     unsigned copies = least_of(fit, most, 3), turns = least_of(most / copies, 1e9, 1);
     return (struct numbers){{copies / 3, turns, false}, {copies, turns, false}};
 }
