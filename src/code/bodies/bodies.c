@@ -189,3 +189,54 @@ void bodies_free(struct bodies *bodies)
     free(bodies->loops);
     *bodies = (struct bodies){0};
 }
+
+/* ---- where a loop lies -------------------------------------------------------------------------------- */
+
+static bool is_within(const struct cfg *flow, uint32_t loop, uint32_t outer)
+{
+    while (loop > outer)
+        loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
+static enum base_status add_ranges(const struct cfg *flow, uint32_t loop,
+                                   struct bodies_extent *extent)
+{
+    size_t capacity = 0;
+    for (uint32_t b = 0; b < flow->blocks_count; b++)
+        if (is_within(flow, flow->blocks[b].loop, loop) &&
+            !UTIL_PUSH(extent->ranges, extent->range_count, capacity,
+                       (struct bodies_range){flow->blocks[b].start, flow->blocks[b].end})) {
+            free(extent->ranges);
+            return BASE_NO_MEMORY;
+        }
+    return BASE_OK;
+}
+
+enum base_status bodies_extent_of(struct binary *binary, uint64_t head,
+                                  struct bodies_extent *extent)
+{
+    struct bodies_extent made = {0};
+    struct function *function = calloc(1, sizeof *function);
+    enum base_status status = function ? BASE_OK : BASE_NO_MEMORY;
+    if (status == BASE_OK)
+        status = binary_function(binary, head, &made.start, &made.end);
+    if (status == BASE_OK) {
+        *function = (struct function){.binary = binary, .start = made.start, .end = made.end};
+        status = read_function(function);
+    }
+    uint32_t id = 0;
+    for (uint32_t l = 1; status == BASE_OK && l < function->flow->loops_count; l++)
+        if (function->flow->blocks[function->flow->loops[l].head].start == head)
+            id = l; /* inner ones come later */
+    if (status == BASE_OK)
+        status = id ? add_ranges(function->flow, id, &made) : BASE_NOT_FOUND;
+    if (function) {
+        cfg_free(function->flow);
+        free(function->bytes);
+        free(function);
+    }
+    if (status == BASE_OK)
+        *extent = made;
+    return status;
+}

@@ -53,6 +53,18 @@ typedef double bodies_weigh(void *context, uint64_t start, uint64_t end);
 enum base_status bodies_of(struct binary *binary, uint64_t start, uint64_t end, bodies_weigh *weigh,
                            void *context, struct bodies *bodies);
 void bodies_free(struct bodies *bodies);
+
+/* Where the code of a loop lies, with that of loops inside it. */
+struct bodies_extent {
+    uint64_t start, end; /* of the function */
+    struct bodies_range {
+        uint64_t start, end;
+    } *ranges; /* malloc's */
+    size_t range_count;
+};
+/* head: address of its first instruction. BASE_NOT_FOUND: no loop begins there; BASE_NO_MEMORY; else as bodies_of. */
+enum base_status bodies_extent_of(struct binary *binary, uint64_t head,
+                                  struct bodies_extent *extent);
 void bodies_loop_free(struct bodies_loop *loop); /* of one that was taken out */
 
 #endif

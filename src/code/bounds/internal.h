@@ -100,4 +100,15 @@ struct arc_latency forward_latency(const struct work *work, const struct bounds_
 /* trace.c: vertices and arcs. ranges: of each arc's latency (malloc's). False: no memory. */
 bool trace_dependences(struct work *work, struct arc_latency **ranges);
 
+/* executed.c: places in memory as they were accessed, in place of symbolic addresses. */
+struct executed_trace;
+/* A load of the instruction depends on a store's vertex; failed: it needs more than that. */
+typedef void executed_source(void *context, uint32_t at, uint32_t from, uint32_t to, bool failed);
+/* False: no memory. */
+bool executed_loads(struct executed_trace *trace, uint32_t at, uint32_t vertex,
+                    executed_source *depend, void *context);
+bool executed_stores(struct executed_trace *trace, uint32_t at, uint32_t vertex);
+/* trace.c: the same for a block that is what was executed, once. */
+bool trace_executed(struct work *work, struct executed_trace *executed, struct arc_latency **ranges);
+
 #endif

@@ -6,8 +6,8 @@
  * was measured. Lanes keep how full each of their cycles is; full ones are skipped by links that paths are compressed along
  * (Tarjan's union-find), so the first one with room is found at once however far the window reaches.
  */
+#include "bounds/executed.h"
 #include "bounds/internal.h"
-#include "bounds/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,7 @@ struct scheduling {
     struct work work;
     struct schedule *out;
     const struct bounds *bounds;
+    const int32_t *waits; /* by vertex; NULL: not of what was executed */
     enum schedule_kind kind;
     struct lane *lanes; /* units, then LANES_MORE, then one for each instruction */
     size_t lane_count;
@@ -317,6 +318,12 @@ static int64_t constant_latency(const struct scheduling *state, const struct bou
     return longest;
 }
 
+/* What a load takes longer than a hit. */
+static int64_t wait_of(const struct scheduling *state, uint32_t vertex)
+{
+    return state->waits ? state->waits[vertex] : 0;
+}
+
 /* From its inputs to its result. */
 static int64_t own_latency(const struct scheduling *state, uint32_t vertex)
 {
@@ -328,7 +335,8 @@ static int64_t own_latency(const struct scheduling *state, uint32_t vertex)
         if (!arc->memory)
             longest = later(longest, arc->latency);
     }
-    return waits ? longest : constant_latency(state, &state->bounds->vertices[vertex]);
+    longest = waits ? longest : constant_latency(state, &state->bounds->vertices[vertex]);
+    return longest + wait_of(state, vertex);
 }
 
 /* Its inputs, without regard to units. */
@@ -345,6 +353,8 @@ static void await(struct scheduling *state, struct schedule_operation *operation
             continue;
         size_t from = (operation->iteration - arc->distance) * vertices + arc->from;
         int64_t there = state->out->operations[from].end + arc->latency;
+        if (!arc->memory)
+            there += wait_of(state, operation->vertex);
         if (there > operation->end || (there == operation->end && there > 0)) {
             operation->end = there;
             operation->before = (uint32_t)from;
@@ -431,6 +441,27 @@ static bool sort_arcs(struct scheduling *state)
     return true;
 }
 
+static bool has_key(const void *items, uint32_t item, const void *key)
+{
+    const struct bounds_instruction *wanted = key, *instructions = items;
+    return strcmp(instructions[item].key, wanted->key) == 0;
+}
+
+static bool find_forms(struct scheduling *state)
+{
+    const struct bounds_block *block = state->work.block;
+    struct util_index forms = {0};
+    bool good = true, found;
+    for (uint32_t i = 0; i < block->count && good; i++) {
+        const struct bounds_instruction *instruction = &block->instructions[i];
+        good = util_index_enter(&forms, base_hash_bytes(instruction->key, strlen(instruction->key), 0),
+                                has_key, block->instructions, instruction, i, &state->form[i],
+                                &found);
+    }
+    util_index_free(&forms);
+    return good;
+}
+
 static bool find_vertices(struct scheduling *state)
 {
     const struct bounds_block *block = state->work.block;
@@ -443,11 +474,8 @@ static bool find_vertices(struct scheduling *state)
         while (v < state->bounds->vertex_count && state->bounds->vertices[v].instruction == i)
             v++;
         state->first_vertex[i + 1] = v;
-        for (uint32_t j = i + 1; j-- > 0;)
-            if (strcmp(block->instructions[j].key, block->instructions[i].key) == 0)
-                state->form[i] = j;
     }
-    return true;
+    return find_forms(state);
 }
 
 static bool find_latencies(struct scheduling *state)
@@ -485,6 +513,28 @@ static bool begin_schedule(struct scheduling *state)
     return out->operations && out->path && state->work.costs && state->retired && state->slots &&
            state->entered && state->waited_for && costs_of(&state->work) && sort_arcs(state) &&
            find_vertices(state) && find_latencies(state) && make_lanes(state);
+}
+
+/* Does control go elsewhere than to the instruction behind it? */
+static bool jumps_away(const struct bounds_block *block, uint32_t at)
+{
+    const struct bounds_instruction *instruction = &block->instructions[at];
+    return at + 1 < block->count &&
+           instruction[1].address != instruction->address + instruction->length;
+}
+
+/* From one taken branch to the next there is so much time at least. */
+static void run_through(struct scheduling *state)
+{
+    int64_t apart = (int64_t)lrintf(CYCLE / fmaxf(0.1F, figure(&state->work, MODEL_TAKEN, 1)));
+    int64_t begun = state->clock;
+    for (uint32_t i = 0; i < state->work.block->count && !state->failed; i++) {
+        execute(state, i, 0);
+        if (!jumps_away(state->work.block, i))
+            continue;
+        state->clock = later(state->clock, begun + apart);
+        begun = state->clock;
+    }
 }
 
 static void iterate(struct scheduling *state)
@@ -605,23 +655,42 @@ static void end_schedule(struct scheduling *state)
     free(state->work.estimates);
 }
 
+/* made: how many iterations. */
+static enum base_status make_schedule(struct scheduling *state, struct schedule *schedule)
+{
+    struct bounds unused = {0};
+    struct schedule *made = state->out;
+    state->work.machine = model_machine(state->work.model);
+    state->work.out = &unused;
+    state->work.latencies = state->work.options->latencies ? state->work.options->latencies
+                                                           : &bounds_as_modelled;
+    bool good = begin_schedule(state);
+    if (good && state->waits)
+        run_through(state);
+    else if (good)
+        iterate(state);
+    good = good && !state->failed;
+    if (good)
+        conclude(state);
+    end_schedule(state);
+    if (!good) {
+        schedule_free(made);
+        return BASE_NO_MEMORY;
+    }
+    *schedule = *made;
+    return BASE_OK;
+}
+
 enum base_status schedule_of(const struct bounds_block *block, const struct bounds *bounds,
                              const struct model *model, const struct bounds_options *options,
                              enum schedule_kind kind, uint32_t iterations,
                              struct schedule *schedule)
 {
-    struct bounds unused = {0};
     struct schedule made = {0};
-    struct scheduling state = {
-        .work = {.block = block,
-                 .model = model,
-                 .machine = model_machine(model),
-                 .options = options,
-                 .out = &unused,
-                 .latencies = options->latencies ? options->latencies : &bounds_as_modelled},
-        .out = &made,
-        .bounds = bounds,
-        .kind = kind};
+    struct scheduling state = {.work = {.block = block, .model = model, .options = options},
+                               .out = &made,
+                               .bounds = bounds,
+                               .kind = kind};
     size_t each = bounds->vertex_count > block->count ? bounds->vertex_count : block->count;
     if (!block->count)
         return BASE_NOT_FOUND;
@@ -630,19 +699,21 @@ enum base_status schedule_of(const struct bounds_block *block, const struct boun
     made.iterations =
         made.iterations < SCHEDULE_ITERATIONS_MAX ? made.iterations : SCHEDULE_ITERATIONS_MAX;
     made.iterations = made.iterations < 2 ? 2 : made.iterations;
-    bool good = begin_schedule(&state);
-    if (good)
-        iterate(&state);
-    good = good && !state.failed;
-    if (good)
-        conclude(&state);
-    end_schedule(&state);
-    if (!good) {
-        schedule_free(&made);
-        return BASE_NO_MEMORY;
-    }
-    *schedule = made;
-    return BASE_OK;
+    return make_schedule(&state, schedule);
+}
+
+enum base_status executed_schedule(const struct executed_graph *graph, enum schedule_kind kind,
+                                   struct schedule *schedule)
+{
+    struct schedule made = {.iterations = 1};
+    struct scheduling state = {.work = {.block = &graph->executed->block,
+                                        .model = graph->model,
+                                        .options = &graph->options},
+                               .out = &made,
+                               .bounds = &graph->bounds,
+                               .waits = graph->waits,
+                               .kind = kind};
+    return make_schedule(&state, schedule);
 }
 
 void schedule_free(struct schedule *schedule)

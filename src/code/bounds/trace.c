@@ -44,6 +44,7 @@ struct access {
 
 struct trace {
     struct work *work;
+    struct executed_trace *executed; /* NULL: a loop, of which nothing was executed */
     struct value values[BOUNDS_VECTOR];
     struct producer producers[BOUNDS_REGISTERS];
     uint32_t *load_vertex, *result_vertex,
@@ -520,6 +521,16 @@ static struct access access_of(const struct trace *trace, const struct bounds_op
 
 /* ---- one instruction -------------------------------------------------------------------------------------------- */
 
+static void source_of(void *context, uint32_t at, uint32_t from, uint32_t to, bool failed)
+{
+    struct trace *trace = context;
+    add_arc(
+        trace,
+        (struct bounds_arc){
+            .from = from, .to = to, .reg = BOUNDS_NO_REGISTER, .memory = true, .failed = failed},
+        forward_latency(trace->work, &trace->work->block->instructions[at], failed));
+}
+
 /* Loads. False: nothing is known to have been stored there; else *source is the store that the last one is forwarded from. */
 static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
 {
@@ -533,7 +544,8 @@ static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
             access_of(trace, operand, trace->load_vertex[at * BOUNDS_OPERANDS + k]);
         bool fast = load.address.loaded && has_rule(trace->work, MODEL_SIMPLE_LOADS_FAST);
         const struct access *forwarded =
-            trace->stores && !operand->gathers ? find_store(trace, &load) : NULL;
+            trace->stores && !operand->gathers && !trace->executed ? find_store(trace, &load)
+                                                                   : NULL;
         found = forwarded != NULL;
         if (found)
             *source = *forwarded;
@@ -543,7 +555,10 @@ static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
             if (found)
                 forward(trace, at, &load, source);
         }
-        if (trace->work->options->graph && trace->stores && !operand->gathers)
+        if (trace->executed)
+            trace->failed |=
+                !executed_loads(trace->executed, at, load.vertex, source_of, trace);
+        else if (trace->work->options->graph && trace->stores && !operand->gathers)
             log_access(trace, load);
     }
     return found;
@@ -562,10 +577,12 @@ static void step_stores(struct trace *trace, uint32_t at, const struct access *f
         store.known = stored_value(trace, instruction, operand, forwarded, &store.datum);
         if (trace->last) {
             arcs_into(trace, at, operand, store.vertex);
-            if (trace->work->options->graph && !operand->gathers)
+            if (trace->work->options->graph && !operand->gathers && !trace->executed)
                 order_store(trace, &store);
         }
-        if (!operand->gathers)
+        if (trace->executed)
+            trace->failed |= !executed_stores(trace->executed, at, store.vertex);
+        else if (!operand->gathers)
             log_access(trace, store);
     }
 }
@@ -630,7 +647,7 @@ static void step(struct trace *trace, uint32_t at)
         }
         trace->producers[result->reg] = producer;
     }
-    if (instruction->calls)
+    if (instruction->calls && !trace->executed)
         forget_for_call(trace);
 }
 
@@ -697,25 +714,37 @@ static uint32_t iterations_of(const struct trace *trace)
     return most < 3 ? 3 : most > ITERATIONS ? ITERATIONS : (uint32_t)most;
 }
 
+static bool trace_all(struct trace *trace, struct arc_latency **ranges)
+{
+    struct work *work = trace->work;
+    bool good = trace_start(trace);
+    trace->iterations = !good ? 0 : trace->executed ? 1 : iterations_of(trace);
+    for (; trace->iteration < trace->iterations && !trace->failed; trace->iteration++) {
+        trace->last = trace->iteration + 1 == trace->iterations;
+        for (uint32_t i = 0; i < work->block->count; i++)
+            step(trace, i);
+    }
+    trace->iteration--;
+    if (good && work->options->graph && !trace->failed && !trace->executed)
+        arcs_that_may_be(trace);
+    free(trace->load_vertex);
+    free(trace->accesses);
+    if (!good || trace->failed) {
+        free(trace->ranges);
+        return false;
+    }
+    *ranges = trace->ranges;
+    return true;
+}
+
 bool trace_dependences(struct work *work, struct arc_latency **ranges)
 {
     struct trace trace = {.work = work};
-    bool good = trace_start(&trace);
-    trace.iterations = good ? iterations_of(&trace) : 0;
-    for (; trace.iteration < trace.iterations && !trace.failed; trace.iteration++) {
-        trace.last = trace.iteration + 1 == trace.iterations;
-        for (uint32_t i = 0; i < work->block->count; i++)
-            step(&trace, i);
-    }
-    trace.iteration--;
-    if (good && work->options->graph && !trace.failed)
-        arcs_that_may_be(&trace);
-    free(trace.load_vertex);
-    free(trace.accesses);
-    if (!good || trace.failed) {
-        free(trace.ranges);
-        return false;
-    }
-    *ranges = trace.ranges;
-    return true;
+    return trace_all(&trace, ranges);
+}
+
+bool trace_executed(struct work *work, struct executed_trace *executed, struct arc_latency **ranges)
+{
+    struct trace trace = {.work = work, .executed = executed};
+    return trace_all(&trace, ranges);
 }

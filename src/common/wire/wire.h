@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 13,
+    WIRE_VERSION = 14,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -300,6 +300,9 @@ enum wire_type {
     WIRE_MEETING /* live: a thread has touched what another one had published */,
     WIRE_SHARED_FILE /* live: memory that processes share */,
     WIRE_OBSERVED /* exact: what some of a pair's waste, or of its reuses, lay in */,
+    WIRE_EXECUTED_CODE /* exact: what was executed one after the other */,
+    WIRE_EXECUTED_WINDOW,
+    WIRE_EXECUTED_STEPS,
     WIRE_TYPES
 };
 
@@ -654,6 +657,39 @@ struct wire_shared_between {
     uint32_t from, to; /* threads; 63: that and all later ones */
     double transfers;
 };
+
+/* A piece of code: instructions that follow one another in memory. */
+struct wire_executed_access {
+    uint8_t instruction; /* of the piece, from 0 */
+    uint8_t store;       /* 1: it stores */
+    uint16_t bytes;
+};
+struct wire_executed_code {
+    struct wire_record record;
+    uint32_t code, module;                       /* code: ids are per process, from 1 */
+    uint64_t vaddr;                              /* as a leaf node's */
+    uint16_t instructions, code_bytes, accesses; /* in `data` */
+    uint16_t reserved;
+    uint8_t data[]; /* struct wire_executed_access each, the length of each instruction, their bytes */
+};
+
+/* What a thread executed from an execution of a loop's head on. */
+struct wire_executed_window {
+    struct wire_record record;
+    uint32_t window, module; /* window: ids are per process, from 1; module: of the head */
+    uint64_t head;           /* ELF virtual address */
+    uint64_t execution;      /* which one of the head, from 1 */
+    uint64_t executions;     /* of the head, in this process */
+    uint32_t thread, words;  /* thread: the engine's number; words: in the steps that follow */
+};
+struct wire_executed_steps {
+    struct wire_record record;
+    uint32_t window, count;
+    uint64_t words[]; /* WIRE_EXECUTED_PIECE | code: that is executed; else one of its accesses, shifted, and the address */
+};
+#define WIRE_EXECUTED_SHIFT   48
+#define WIRE_EXECUTED_PIECE   (UINT64_C(0xffff) << WIRE_EXECUTED_SHIFT)
+#define WIRE_EXECUTED_ADDRESS ((UINT64_C(1) << WIRE_EXECUTED_SHIFT) - 1)
 
 /* ---- shared lines, live -------------------------------------------------------- */
 

@@ -20,6 +20,7 @@
 
 #include "exact/path.h"
 #include "exact/sharing.h"
+#include "exact/window.h"
 
 #include <pub_tool_aspacemgr.h>
 #include <pub_tool_libcassert.h>
@@ -598,8 +599,10 @@ void exact_run_thread(ThreadId tid, ULong blocks)
     if (running)
         running->place = here();
     running = thread_of(tid);
-    if (tid != running_tid)
+    if (tid != running_tid) {
         exact_trace_thread(tid);
+        exact_window_run_thread(tid);
+    }
     if (exact_objects && tid != running_tid) {
         exact_sharing_run_thread(tid);
         exact_calls_run_thread(tid);
@@ -654,6 +657,7 @@ void exact_thread_begins(ThreadId tid)
 
 void exact_thread_ends(ThreadId tid)
 {
+    exact_window_thread_ends(tid);
     if (exact_objects)
         exact_sharing_thread_ends(tid);
     if (!threads[tid])

@@ -14,6 +14,7 @@
  *   access.c      what the added code calls
  *   path.h        paths and their contexts: graphs.c, path.c, follow.c, path_output.c
  *   sharing.h     lines that move between threads: sharing.c, calls.c, objects.c, sharing_output.c
+ *   window.h      instructions that were executed one after the other: window.c
  *   kernel.c      accesses of system calls, memory that comes and goes
  *   module.c      which file an instruction belongs to
  *   output.c      records
@@ -35,6 +36,13 @@
 
 /* ---- options (main.c) ---------------------------------------------------------------- */
 
+/* A loop of which windows are wanted. */
+struct exact_loop {
+    ULong head; /* ELF virtual address */
+    const HChar *path;
+};
+enum { EXACT_LOOPS_MAX = 16 };
+
 struct exact_options {
     const HChar *log;      /* raw log to append to; NULL: nothing is recorded */
     const HChar *log_name; /* the same, if `log` leads nowhere any more */
@@ -54,6 +62,8 @@ struct exact_options {
     const HChar *graphs;       /* folder with functions' graphs; NULL: paths are not followed */
     Bool contexts, call_sites; /* of paths */
     Bool sharing;              /* lines that move between threads */
+    struct exact_loop loops[EXACT_LOOPS_MAX]; /* with paths */
+    UInt loops_count;
 };
 extern struct exact_options exact_options;
 

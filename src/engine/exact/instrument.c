@@ -14,6 +14,7 @@
 #include "exact/code.h"
 #include "exact/path.h"
 #include "exact/sharing.h"
+#include "exact/window.h"
 
 #include "isa/element.h"
 #include <libvex_guest_amd64.h>
@@ -266,6 +267,7 @@ struct builder {
     UInt next;    /* of found.numbers */
     UInt pending; /* accesses since exact_time was brought up to date */
     struct exact_follow follow;
+    struct exact_windowing windowing;
 };
 
 static void begin_block(struct builder *builder)
@@ -379,6 +381,8 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
         return;
     const struct exact_access *access = &found.accesses[number];
     UInt bytes = access->bytes;
+    if (exact_windows())
+        exact_window_add_access(&builder->windowing, address, bytes, access->store, guard);
     if (exact_options.graphs) {
         exact_follow_access(&builder->follow, address, bytes, access->store, guard);
         return;
@@ -493,6 +497,7 @@ static void add_statement(struct builder *builder, IRStmt *statement)
         if (statement->tag == Ist_Exit) {
             settle_time(builder);
             exact_follow_settle(&builder->follow);
+            exact_window_exit(&builder->windowing);
         }
         addStmtToIRSB(builder->out, statement);
         return;
@@ -515,6 +520,7 @@ static void end_block(struct builder *builder, Addr after)
 {
     IRSB *out = builder->out;
     settle_time(builder);
+    exact_window_end(&builder->windowing);
     if (exact_options.graphs)
         exact_follow_end(&builder->follow, after);
     if (exact_objects && out->jumpkind == Ijk_Ret)
@@ -566,7 +572,7 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
     if (i < code->stmts_used)
         start = code->stmts[i]->Ist.IMark.addr;
     find_accesses(code);
-    builder.follow.out = builder.out;
+    builder.follow.out = builder.windowing.out = builder.out;
     if (!exact_options.graphs)
         builder.block = exact_block_for(start, found.accesses, found.count);
     if (!exact_options.graphs && found.count)
@@ -581,6 +587,9 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
             after = statement->Ist.IMark.addr + statement->Ist.IMark.len;
             if (exact_options.graphs)
                 exact_follow_instruction(&builder.follow, statement->Ist.IMark.addr);
+            if (exact_windows())
+                exact_window_instruction(&builder.windowing, statement->Ist.IMark.addr,
+                                         statement->Ist.IMark.len);
         }
         if (statement->tag != Ist_NoOp)
             add_statement(&builder, statement);

@@ -4,6 +4,7 @@
 
 #include "exact/path.h"
 #include "exact/sharing.h"
+#include "exact/window.h"
 
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
@@ -40,6 +41,17 @@ static void add_cache(const HChar *text)
     shape->ways = *end == ',' ? (UInt)VG_(strtoull10)(end + 1, NULL) : 0;
 }
 
+/* HEAD,PATH; headroom has checked what it gives. */
+static void add_loop(const HChar *text)
+{
+    HChar *end = NULL;
+    if (exact_options.loops_count == EXACT_LOOPS_MAX)
+        exact_fail("too many loops");
+    struct exact_loop *loop = &exact_options.loops[exact_options.loops_count++];
+    loop->head = VG_(strtoull16)(text, &end);
+    loop->path = *end == ',' ? end + 1 : end;
+}
+
 static Bool take_option(const HChar *argument)
 {
     const HChar *text = NULL;
@@ -65,6 +77,8 @@ static Bool take_option(const HChar *argument)
         exact_options.most_locations = (UInt)number;
     } else if (VG_STR_CLO(argument, "--what-if-cache", text)) {
         add_cache(text);
+    } else if (VG_STR_CLO(argument, "--loop", text)) {
+        add_loop(text);
     } else if (VG_STR_CLO(argument, "--graphs", exact_options.graphs)) {
     } else if (VG_BOOL_CLO(argument, "--sharing", exact_options.sharing)) {
     } else if (VG_BOOL_CLO(argument, "--contexts", exact_options.contexts)) {
@@ -138,6 +152,7 @@ static void after_options(void)
     exact_blocks_init();
     if (exact_options.graphs)
         exact_path_init();
+    exact_windows_init();
     exact_access_init();
     Bool observed = exact_options.kinds || exact_options.unit_shift >= 0;
     if (exact_options.log && (observed || exact_options.sharing)) {

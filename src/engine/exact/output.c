@@ -8,6 +8,7 @@
 
 #include "exact/path.h"
 #include "exact/sharing.h"
+#include "exact/window.h"
 
 #include <pub_tool_clientstate.h>
 #include <pub_tool_libcassert.h>
@@ -399,6 +400,7 @@ static void reset_counts(void)
     cache_bank_reset_counts(&exact_caches);
     exact_kernel_loaded = exact_kernel_stored = 0;
     exact_observe_reset();
+    exact_windows_reset();
     if (exact_transfer)
         exact_sharing_reset();
 }
@@ -429,6 +431,7 @@ void exact_output(void)
         exact_path_output(record, commit);
     else
         put_what_ifs();
+    exact_windows_output(record, commit);
     totals.merged = exact_shadow.merged + (exact_distance ? distance_merged(exact_distance) : 0);
     struct wire_totals *made = record(WIRE_TOTALS, sizeof *made);
     totals.record = made->record;

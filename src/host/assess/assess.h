@@ -10,6 +10,7 @@
 
 #include "binary/binary.h"
 #include "bodies/bodies.h"
+#include "bounds/executed.h"
 #include "profile/profile.h"
 
 #include <stdio.h>
@@ -61,7 +62,8 @@ enum base_status assess_profile(struct profile *profile, const struct binary_opt
 /*
  * Measured beside bounded: the CPU time of the samples in a loop over how often its head was executed, in cycles as long as the profile's
  * limit_runs have them. counted: a profile of the same command with paths counted; loops of functions that were not stay as they
- * are. Samples are of all ways through a loop, and so is what is measured. False: no memory.
+ * are. Samples are of all ways through a loop, and so is what is measured. What was executed comes with it (assess_take_windows).
+ * False: no memory.
  */
 bool assess_measure(const struct profile *counted, struct profile *profile);
 
@@ -72,6 +74,26 @@ enum base_status assess_graph(const struct bodies_loop *loop, const struct asses
 /* Optimistic schedules of the loop's iterations, one behind the other (bounds/schedule.h). */
 enum base_status assess_schedule(const struct bodies_loop *loop,
                                  const struct assess_options *options, struct util_text *text);
+
+/* ---- what was executed ------------------------------------------------------------------------------------- */
+
+/* Memory models that schedules are made for, bits of 1 << enum executed_memory, and what loads take that do not hit. */
+struct assess_memory {
+    unsigned models;
+    struct executed_latencies latencies;
+};
+
+/* Moves the windows of `counted` that belong to loops of the profile into that, in place of those that it has: of each loop those of
+   the process that executed it most often. False: no memory. */
+bool assess_take_windows(const struct profile *counted, struct profile *profile);
+
+/*
+ * Optimistic schedules of what the profile's loops executed (bounds/executed.h), as rows in place of those that it has, and as text
+ * behind `text`, unless that is NULL. Loops without windows get none. BASE_NO_MEMORY.
+ */
+enum base_status assess_executed(struct profile *profile, const struct binary_options *symbols,
+                                 const struct assess_options *options,
+                                 const struct assess_memory *memory, struct util_text *text);
 
 /* ---- files that are made first -------------------------------------------------------------------------- */
 

@@ -60,5 +60,5 @@ bool assess_measure(const struct profile *counted, struct profile *profile)
     }
     measure_loops(profile);
     free(counts);
-    return true;
+    return assess_take_windows(counted, profile);
 }

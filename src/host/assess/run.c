@@ -202,6 +202,8 @@ static bool drop_loops(struct profile *profile, struct counted *counted)
     }
     profile->limit_runs_count = profile->limit_loops_count = profile->limit_instructions_count = 0;
     profile->limit_resources_count = profile->limit_arcs_count = 0;
+    profile->limit_schedules_count = profile->limit_uses_count = 0;
+    profile->limit_operations_count = 0;
     return true;
 }
 

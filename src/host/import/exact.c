@@ -373,6 +373,9 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
     case WIRE_PATH_VERTEX:
     case WIRE_PATH_STATE:
     case WIRE_PATH_TOTALS: return import_exact_paths_visit(gather, frame->process, record);
+    case WIRE_EXECUTED_CODE:
+    case WIRE_EXECUTED_WINDOW:
+    case WIRE_EXECUTED_STEPS: return import_exact_executed_visit(gather, frame->process, record);
     }
     return true;
 }

@@ -86,7 +86,8 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
         1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS |
         1U << WIRE_SHARED_TOTALS | 1U << WIRE_SHARED_LINE | 1U << WIRE_SHARED_PAIR |
-        1U << WIRE_SHARED_USER | 1U << WIRE_SHARED_BETWEEN | 1U << WIRE_OBSERVED;
+        1U << WIRE_SHARED_USER | 1U << WIRE_SHARED_BETWEEN | 1U << WIRE_OBSERVED |
+        1U << WIRE_EXECUTED_CODE | 1U << WIRE_EXECUTED_WINDOW | 1U << WIRE_EXECUTED_STEPS;
     gather->nodes_count = 1;
     gather->exact = gather->log->config.source == 0 && !gather->spans;
     return import_log_visit(gather->log,
@@ -112,6 +113,7 @@ void import_gather_free(struct import_gather *gather)
         util_index_free(indices[i]);
     import_reuse_samples_free(&gather->reuse_samples);
     import_exact_paths_free(gather->paths);
+    import_exact_executed_free(gather->executed);
     import_located_free(gather->located);
     import_sharing_free(gather->sharing);
     free(gather->mappings);

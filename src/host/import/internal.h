@@ -230,6 +230,7 @@ struct import_gather {
     size_t distances_capacity;
     struct import_reuse_samples reuse_samples;
     struct import_exact_paths *paths; /* NULL: none */
+    struct import_executed *executed; /* NULL: none */
     struct import_located *located;   /* NULL: nothing was located */
     struct import_sharing *sharing;   /* live; NULL: none */
     bool spans;                   /* what was timed is in a region beside the log (import_spans) */
@@ -455,6 +456,12 @@ bool import_exact_paths_visit(struct import_gather *gather, uint32_t process,
 bool import_exact_paths_finish(struct import_gather *gather, const struct binary_options *symbols,
                                struct import_teller *teller);
 void import_exact_paths_free(struct import_exact_paths *paths); /* NULL does nothing */
+
+/* What loops executed (exact_executed.c). False: no memory. */
+struct import_executed;
+bool import_exact_executed_visit(struct import_gather *gather, uint32_t process,
+                                 const struct wire_record *record);
+void import_exact_executed_free(struct import_executed *executed); /* NULL does nothing */
 
 /* What the engine could not do. */
 bool import_exact_tell(struct import_gather *gather);

@@ -199,6 +199,9 @@ static void add_paths(struct words *words, const struct launch_exact_request *re
     if (request->caches_count)
         add_format(words, "--what-if-cache=%llu,%u", (unsigned long long)request->caches[0].bytes,
                    (unsigned)request->caches[0].ways);
+    for (size_t i = 0; i < request->loops_count; i++)
+        add_format(words, "--loop=%llx,%s", (unsigned long long)request->loops[i].head,
+                   request->loops[i].path);
 }
 
 /*

@@ -230,6 +230,13 @@ enum launch_outcome launch_exact_find(struct launch_exact_engine *engine, char *
  */
 enum launch_outcome launch_exact_examine(const char *path, bool *shell, char *error);
 
+/* A loop, by its head: of some executions of that, instructions are wanted that follow. */
+struct launch_loop {
+    const char *path; /* of the file, as the process has it mapped */
+    uint64_t head;    /* ELF virtual address */
+};
+enum { LAUNCH_LOOPS = 16 };
+
 enum launch_reuse { LAUNCH_REUSE_NONE, LAUNCH_REUSE_BYTE, LAUNCH_REUSE_WORD, LAUNCH_REUSE_LINE };
 
 struct launch_exact_request {
@@ -244,6 +251,8 @@ struct launch_exact_request {
     bool trace_values;
     bool paths; /* follow paths; one of caches at most, of 64-byte lines */
     bool contexts, call_sites;
+    const struct launch_loop *loops; /* with paths; at most LAUNCH_LOOPS */
+    size_t loops_count;
     bool sharing; /* follow lines that move between threads */
     /* Paths: writes the graphs of a module's functions (wire/graphs.h) to the file `answer`; the path and
        the inode are what the engine saw, program.context is handed over. Called while the program runs. */

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 13, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 14, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -834,6 +834,77 @@ struct profile_limit_arc {
     double latency;              /* cycles */
 };
 
+/* ---- what loops executed, since version 14 ----------------------------------------------------- */
+
+/* Instructions that one thread executed one after the other, from an execution of a loop's head on. id = index. */
+struct profile_executed_window {
+    const char *module;  /* file of the head; never NULL */
+    uint64_t address;    /* of the head: ELF virtual address */
+    uint32_t process;    /* tells processes apart, and is none of table `processes` */
+    uint32_t number;     /* of the window, in the process */
+    uint32_t thread;     /* as the engine numbers them */
+    uint64_t execution;  /* which one of the head, from 1 */
+    uint64_t executions; /* of the head in all, in that process */
+};
+
+/* An instruction of it, once, in the order in which they were met first. By window. */
+struct profile_executed_code {
+    uint32_t window;
+    const char *module; /* NULL: of no file */
+    uint64_t address;   /* ELF virtual address, or as it was */
+    const char *bytes;  /* hexadecimal digits, at most 15 pairs; never NULL */
+};
+
+/* `count` of these, from `first` on, were executed. In order. By window. */
+struct profile_executed_run {
+    uint32_t window;
+    uint32_t first; /* among the window's codes */
+    uint32_t count;
+};
+
+/* By window. */
+struct profile_executed_access {
+    uint32_t window;
+    uint32_t step; /* of the instruction among those executed, from 0; ascending */
+    uint64_t address;
+    uint32_t bytes;
+    uint32_t store; /* 1: it stores */
+    uint32_t level; /* of the simulated caches, where it was found: 0 the first; their number: memory */
+};
+
+/* The optimistic schedule of what a loop executed, for one memory model. Of all its windows. By loop. */
+struct profile_limit_schedule {
+    uint32_t loop;
+    uint32_t memory;       /* 0 all loads hit, 1 first touches miss, 2 simulated caches, 3 by reuse */
+    uint32_t windows;      /* that it is of */
+    uint64_t iterations;   /* executions of the head in them */
+    uint64_t instructions; /* in them */
+    uint64_t inside;       /* of these, in the loop itself */
+    uint64_t loads, misses; /* executed; that take longer than a hit */
+    double data_flow, units; /* cycles an iteration: by dependences alone; and the units */
+    double machine;          /* and front end and reorder buffer; negative: that is not known */
+};
+
+/* Of all memory models the first one's units. By loop. */
+struct profile_limit_use {
+    uint32_t loop;
+    const char *name;
+    double cycles; /* an iteration that it works */
+    double ratio;  /* of its time */
+};
+
+/* The first operations of that schedule. By loop. */
+struct profile_limit_operation {
+    uint32_t loop;
+    uint32_t iteration; /* from 1 */
+    uint32_t kind;      /* 0 load, 1 compute, 2 store */
+    const char *unit;   /* NULL: none */
+    const char *text;   /* assembly */
+    const char *file;   /* NULL: unknown */
+    uint32_t line;
+    double start, end; /* cycles */
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -902,7 +973,14 @@ struct profile_limit_arc {
     X(limit_loops, limit_loop)                                                                     \
     X(limit_instructions, limit_instruction)                                                       \
     X(limit_resources, limit_resource)                                                             \
-    X(limit_arcs, limit_arc)
+    X(limit_arcs, limit_arc)                                                                       \
+    X(executed_windows, executed_window)                                                           \
+    X(executed_codes, executed_code)                                                               \
+    X(executed_runs, executed_run)                                                                 \
+    X(executed_accesses, executed_access)                                                          \
+    X(limit_schedules, limit_schedule)                                                             \
+    X(limit_uses, limit_use)                                                                       \
+    X(limit_operations, limit_operation)
 
 struct profile {
     struct profile_run run;

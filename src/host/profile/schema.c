@@ -799,6 +799,91 @@ static const struct schema_column limit_arcs_columns[] = {
 TABLE(limit_arcs, limit_arc, "limit_arc", 13, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
       .order = SCHEMA_GROUPED);
 
+static const struct schema_column executed_windows_columns[] = {
+    {POSITION("id")},
+    {MEMBER(executed_window, module), NAME, KEY},
+    {MEMBER(executed_window, address), ADDRESS, KEY},
+    {MEMBER(executed_window, process), NUMBER32, KEY},
+    {MEMBER(executed_window, number), NUMBER32, KEY},
+    {MEMBER(executed_window, thread), NUMBER32, LARGER},
+    {MEMBER(executed_window, execution), COUNT, LARGER},
+    {MEMBER(executed_window, executions), COUNT, LARGER},
+};
+TABLE(executed_windows, executed_window, "executed_window", 14);
+
+static const struct schema_column executed_codes_columns[] = {
+    {POSITION("id")},
+    {MEMBER(executed_code, window), ID(executed_windows)},
+    {MEMBER(executed_code, module), NAME_OR_NULL, KEY},
+    {MEMBER(executed_code, address), ADDRESS, KEY},
+    {MEMBER(executed_code, bytes), NAME, KEY},
+};
+TABLE(executed_codes, executed_code, "executed_code", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_executed_windows, .order = SCHEMA_GROUPED);
+
+static const struct schema_column executed_runs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(executed_run, window), ID(executed_windows)},
+    {MEMBER(executed_run, first), NUMBER32, KEY},
+    {MEMBER(executed_run, count), NUMBER32, KEY},
+};
+TABLE(executed_runs, executed_run, "executed_run", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_executed_windows, .order = SCHEMA_GROUPED);
+
+static const struct schema_column executed_accesses_columns[] = {
+    {POSITION("id")},
+    {MEMBER(executed_access, window), ID(executed_windows)},
+    {MEMBER(executed_access, step), NUMBER32, KEY},
+    {MEMBER(executed_access, address), ADDRESS, KEY},
+    {MEMBER(executed_access, bytes), BELOW(65536), KEY},
+    {MEMBER(executed_access, store), BELOW(2), KEY},
+    {MEMBER(executed_access, level), BELOW(16), KEY},
+};
+TABLE(executed_accesses, executed_access, "executed_access", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_executed_windows, .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_schedules_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_schedule, loop), ID(limit_loops)},
+    {MEMBER(limit_schedule, memory), BELOW(4), KEY},
+    {MEMBER(limit_schedule, windows), NUMBER32, KEY},
+    {MEMBER(limit_schedule, iterations), COUNT, KEY},
+    {MEMBER(limit_schedule, instructions), COUNT, KEY},
+    {MEMBER(limit_schedule, inside), COUNT, KEY},
+    {MEMBER(limit_schedule, loads), COUNT, KEY},
+    {MEMBER(limit_schedule, misses), COUNT, KEY},
+    {MEMBER(limit_schedule, data_flow), WEIGHT, KEY},
+    {MEMBER(limit_schedule, units), WEIGHT, KEY},
+    {MEMBER(limit_schedule, machine), MEASURE, KEY},
+};
+TABLE(limit_schedules, limit_schedule, "limit_schedule", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_uses_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_use, loop), ID(limit_loops)},
+    {MEMBER(limit_use, name), NAME, KEY},
+    {MEMBER(limit_use, cycles), WEIGHT, KEY},
+    {MEMBER(limit_use, ratio), WEIGHT, KEY},
+};
+TABLE(limit_uses, limit_use, "limit_use", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
+      .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_operations_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_operation, loop), ID(limit_loops)},
+    {MEMBER(limit_operation, iteration), NUMBER32, KEY},
+    {MEMBER(limit_operation, kind), BELOW(3), KEY},
+    {MEMBER(limit_operation, unit), NAME_OR_NULL, KEY},
+    {MEMBER(limit_operation, text), NAME, KEY},
+    {MEMBER(limit_operation, file), NAME_OR_NULL, KEY},
+    {MEMBER(limit_operation, line), NUMBER32, KEY},
+    {NAMED(limit_operation, start, "begins"), WEIGHT, KEY},
+    {NAMED(limit_operation, end, "ends"), WEIGHT, KEY},
+};
+TABLE(limit_operations, limit_operation, "limit_operation", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -50,6 +50,7 @@ struct deep {
     struct recording *first;
     const struct sequel *sequel;
     const struct step *step;
+    const struct profile *profile; /* the first run's, while a step's is recorded */
     uint64_t until_ns;           /* the step's run has to end then */
     double counts_s;             /* what counting all accesses took; 0: not known */
     struct launch_result result; /* of the step's run */
@@ -132,10 +133,25 @@ static bool record_transfers(struct deep *deep)
     return record_exact(deep, "sharing", EXACT_SHARING, 1);
 }
 
+/* The first of the loops. */
+static size_t list_loops(const struct profile *profile, struct launch_loop loops[LAUNCH_LOOPS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < profile->limit_loops_count && count < LAUNCH_LOOPS; i++) {
+        const struct profile_limit_loop *loop = &profile->limit_loops[i];
+        if (loop->module)
+            loops[count++] = (struct launch_loop){loop->module, loop->address};
+    }
+    return count;
+}
+
 /* Of functions of all modules, whatever the context: a loop of a library is a loop. */
 static bool record_iterations(struct deep *deep)
 {
     struct settings settings = *deep->first->settings;
+    struct launch_loop loops[LAUNCH_LOOPS];
+    settings.loops = loops;
+    settings.loops_count = list_loops(deep->profile, loops);
     settings.kinds = 0;
     settings.no_contexts = settings.no_cache = 1;
     settings.modules = MODULES_ALL;
@@ -314,6 +330,7 @@ static void take_step(struct deep *deep)
         return;
     }
     if (deep->step->applies(profile)) {
+        deep->profile = profile;
         share_time(deep, profile);
         bool good = has_time(deep) && record(deep) && attach(deep, profile);
         if (!good) {

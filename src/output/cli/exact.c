@@ -87,6 +87,8 @@ static void fill_request(struct exact *exact, enum exact_subject subject)
         .sharing = subject == EXACT_SHARING,
         .contexts = !settings->no_contexts,
         .call_sites = settings->call_sites,
+        .loops = settings->loops,
+        .loops_count = settings->loops_count,
         .graphs = write_graphs,
     };
     if (exact->request.paths)

@@ -38,7 +38,8 @@ struct assessing {
     struct model *model;
     struct profile *profile;
     struct util_text graph, schedule;
-    struct run_settings further; /* --measure */
+    struct assess_memory memory;
+    struct run_settings further; /* --measure, --schedule */
     struct sequel sequel;
     char error[ASSESS_ERROR_BYTES];
 };
@@ -219,6 +220,20 @@ static bool add_levels(struct assessing *assessing, const struct named *named,
     return true;
 }
 
+/* What loops of a run executed. */
+static bool add_executed(struct assessing *assessing)
+{
+    struct binary_options symbols = symbol_options(assessing->settings);
+    bool wanted = own(assessing->settings)->schedule;
+    enum base_status status =
+        assess_executed(assessing->profile, &symbols, &assessing->options, &assessing->memory,
+                        wanted ? &assessing->schedule : NULL);
+    if (status != BASE_OK)
+        snprintf(assessing->error, sizeof assessing->error, "cannot schedule the loops: %s.",
+                 base_status_text(status));
+    return status == BASE_OK;
+}
+
 /* ---- what is made of them ------------------------------------------------------------------------------------ */
 
 struct showing {
@@ -312,6 +327,8 @@ static bool begin(struct assessing *assessing, const struct settings *settings)
         }
         assessing->options.latencies = &assessing->latencies;
     }
+    assessing->memory = (struct assess_memory){.models = 1U << EXECUTED_UNIFORM,
+                                               .latencies = {.levels = 1}};
     return open_model(assessing);
 }
 
@@ -388,7 +405,7 @@ static int limits_of_profile(const struct settings *settings)
     bool good = begin(&assessing, settings) &&
                 profile_read(own(settings)->profile, &assessing.profile, assessing.error,
                              sizeof assessing.error) == BASE_OK;
-    good = good && assess_run(&assessing);
+    good = good && assess_run(&assessing) && add_executed(&assessing);
     if (good) {
         assessing.profile->run.verb = "limits";
         code = conclude(&assessing);
@@ -418,6 +435,18 @@ static bool bound_run(struct recording *recording, struct assessing *assessing, 
     return sequel_replace(recording, assessing->profile, assessing->error);
 }
 
+/* Schedules of what the second run has seen executed. */
+static bool schedule_run(struct recording *recording, struct assessing *assessing)
+{
+    profile_free(assessing->profile);
+    assessing->profile = NULL;
+    return profile_read(recording->written, &assessing->profile, assessing->error,
+                        sizeof assessing->error) == BASE_OK &&
+           add_executed(assessing) &&
+           sequel_replace(recording, assessing->profile, assessing->error) &&
+           write_texts(assessing);
+}
+
 /* Bounds, and by another run how often the loops were executed. */
 static void attach(struct recording *recording)
 {
@@ -432,9 +461,16 @@ static void attach(struct recording *recording)
     recording_note_signals();
     deep_iterations(recording, &assessing->sequel);
     launch_signals_release();
+    if (!schedule_run(recording, assessing))
+        say("%s", assessing->error);
 }
 
 static const struct recording_sequel limits_sequel = {.prepare = prepare, .run = attach};
+
+static bool runs_twice(const struct settings *settings)
+{
+    return own(settings)->measure || own(settings)->schedule;
+}
 
 static int limits_of_run(const struct settings *settings, int count, char **command)
 {
@@ -447,8 +483,8 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
         end(&assessing);
         return 125;
     }
-    assessing.further =
-        (struct run_settings){.deep = own(settings)->measure, .max_s = own(settings)->max_s};
+    assessing.further = (struct run_settings){.deep = runs_twice(settings),
+                                              .max_s = own(settings)->max_s};
     assessing.sequel.settings = &assessing.further;
     code = live_run(settings, "limits", WIRE_LOAD, command, &limits_sequel, &assessing);
     end(&assessing);
@@ -499,8 +535,8 @@ static int limits_run(const struct settings *settings, int count, char **operand
         return limits_of_blocks(settings, count, operands);
     if (own(settings)->loop)
         return say_usage("limits", "--loop is for --hex and --hex-file");
-    if (own(settings)->max_s && !own(settings)->measure)
-        return say_usage("limits", "--max-time needs --measure");
+    if (own(settings)->max_s && !runs_twice(settings))
+        return say_usage("limits", "--max-time needs --measure or --schedule");
     int files = 0;
     while (files < count && strcmp(operands[files], "--") != 0)
         files++;
@@ -508,9 +544,8 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int words = behind ? count - files - 1 : 0;
     if (files > 1)
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
-    if ((own(settings)->schedule || own(settings)->graph) && (!files || own(settings)->profile))
-        return say_usage("limits", "%s is for the loops of a FILE",
-                         own(settings)->schedule ? "--schedule" : "--graph");
+    if (own(settings)->graph && (!files || own(settings)->profile))
+        return say_usage("limits", "--graph is for the loops of a FILE");
     if (own(settings)->measure && (files || own(settings)->profile))
         return say_usage("limits", "--measure needs a command that is run, behind --");
     if (own(settings)->profile)

@@ -82,6 +82,8 @@ struct settings {
     double budget; /* 0: the usual one */
     struct cache_shape caches[CACHE_MAX];
     size_t caches_count;
+    const struct launch_loop *loops; /* of further runs: what they execute is wanted */
+    size_t loops_count;
     struct option_list keys;
     _Alignas(8) unsigned char own[SETTINGS_OWN_BYTES];
 };
