@@ -1,4 +1,4 @@
--- The schema of profiles, format version 13, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 14, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -766,3 +766,81 @@ CREATE TABLE limit_arc(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, source INT
 --   distance              0 to 2^32-1                 key
 --   memory                0 to 1                      key
 --   latency               any number                  key
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE executed_window(id INTEGER PRIMARY KEY, module INTEGER NOT NULL, address INTEGER NOT NULL, process INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, execution INTEGER NOT NULL, executions INTEGER NOT NULL);
+--   id                    index of the row
+--   module                name                        key
+--   address               64 bits                     key
+--   process               0 to 2^32-1                 key
+--   number                0 to 2^32-1                 key
+--   thread                0 to 2^32-1                 largest
+--   execution             0 to 2^50                   largest
+--   executions            0 to 2^50                   largest
+
+-- Since version 14. Merging: rows belong to those of executed_window; of equal owners the longest list stays.
+-- Rows are in the order of window.
+CREATE TABLE executed_code(id INTEGER PRIMARY KEY, window INTEGER NOT NULL, module INTEGER, address INTEGER NOT NULL, bytes INTEGER NOT NULL);
+--   id                    index of the row
+--   window                executed_window
+--   module                name, or NULL               key
+--   address               64 bits                     key
+--   bytes                 name                        key
+
+-- Since version 14. Merging: rows belong to those of executed_window; of equal owners the longest list stays.
+-- Rows are in the order of window.
+CREATE TABLE executed_run(id INTEGER PRIMARY KEY, window INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL);
+--   id                    index of the row
+--   window                executed_window
+--   first                 0 to 2^32-1                 key
+--   count                 0 to 2^32-1                 key
+
+-- Since version 14. Merging: rows belong to those of executed_window; of equal owners the longest list stays.
+-- Rows are in the order of window.
+CREATE TABLE executed_access(id INTEGER PRIMARY KEY, window INTEGER NOT NULL, step INTEGER NOT NULL, address INTEGER NOT NULL, bytes INTEGER NOT NULL, store INTEGER NOT NULL, level INTEGER NOT NULL);
+--   id                    index of the row
+--   window                executed_window
+--   step                  0 to 2^32-1                 key
+--   address               64 bits                     key
+--   bytes                 0 to 65535                  key
+--   store                 0 to 1                      key
+--   level                 0 to 15                     key
+
+-- Since version 14. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_schedule(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, memory INTEGER NOT NULL, windows INTEGER NOT NULL, iterations INTEGER NOT NULL, instructions INTEGER NOT NULL, inside INTEGER NOT NULL, loads INTEGER NOT NULL, misses INTEGER NOT NULL, data_flow REAL NOT NULL, units REAL NOT NULL, machine REAL NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   memory                0 to 3                      key
+--   windows               0 to 2^32-1                 key
+--   iterations            0 to 2^50                   key
+--   instructions          0 to 2^50                   key
+--   inside                0 to 2^50                   key
+--   loads                 0 to 2^50                   key
+--   misses                0 to 2^50                   key
+--   data_flow             0 to 1e+30                  key
+--   units                 0 to 1e+30                  key
+--   machine               up to 1e+30                 key
+
+-- Since version 14. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_use(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, name INTEGER NOT NULL, cycles REAL NOT NULL, ratio REAL NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   name                  name                        key
+--   cycles                0 to 1e+30                  key
+--   ratio                 0 to 1e+30                  key
+
+-- Since version 14. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_operation(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, iteration INTEGER NOT NULL, kind INTEGER NOT NULL, unit INTEGER, text INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, begins REAL NOT NULL, ends REAL NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   iteration             0 to 2^32-1                 key
+--   kind                  0 to 2                      key
+--   unit                  name, or NULL               key
+--   text                  name                        key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   begins                0 to 1e+30                  key
+--   ends                  0 to 1e+30                  key

@@ -159,6 +159,36 @@ static inline void add_paths(uint32_t thread)
         .elsewhere_misses = 2);
 }
 
+/* Two instructions, of which the first loads, twice. */
+static inline void add_executed(uint32_t thread)
+{
+    static const struct wire_executed_access access = {.bytes = 8};
+    static const uint8_t lengths[] = {3, 2}, code[] = {0x48, 0x8b, 0x3f, 0xeb, 0xfb};
+    _Alignas(8) char bytes[128] = {0};
+    struct wire_executed_code *piece = (struct wire_executed_code *)bytes;
+    *piece = (struct wire_executed_code){.code = 1,
+                                         .module = 1,
+                                         .vaddr = 0x2500,
+                                         .instructions = 2,
+                                         .code_bytes = sizeof code,
+                                         .accesses = 1};
+    memcpy(piece->data, &access, sizeof access);
+    memcpy(piece->data + sizeof access, lengths, sizeof lengths);
+    memcpy(piece->data + sizeof access + sizeof lengths, code, sizeof code);
+    add(thread, WIRE_EXECUTED_CODE, bytes,
+        (sizeof *piece + sizeof access + sizeof lengths + sizeof code + 7) & ~(size_t)7);
+    ADD(thread, WIRE_EXECUTED_WINDOW, wire_executed_window, .window = 1, .module = 1,
+        .head = 0x2500, .execution = 1, .executions = 2, .thread = 1, .words = 4);
+    memset(bytes, 0, sizeof bytes);
+    struct wire_executed_steps *steps = (struct wire_executed_steps *)bytes;
+    *steps = (struct wire_executed_steps){.window = 1, .count = 4};
+    for (unsigned i = 0; i < 4; i += 2) {
+        steps->words[i] = WIRE_EXECUTED_PIECE | 1;
+        steps->words[i + 1] = 0x601040 + 8 * i;
+    }
+    add(thread, WIRE_EXECUTED_STEPS, bytes, sizeof *steps + 4 * sizeof *steps->words);
+}
+
 static inline void sound_log_fill(void)
 {
     for (uint32_t thread = 1; thread <= 2; thread++) {
@@ -174,6 +204,7 @@ static inline void sound_log_fill(void)
     add_meetings(1, 1);
     add_exact(2);
     add_paths(2);
+    add_executed(2);
     ADD(1, WIRE_COUNTERS, wire_counters_record, .process = 1, .thread = 1, .pid = 41, .tid = 41,
         .cpu_ns = 5000000,
         .counters = {

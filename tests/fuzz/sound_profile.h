@@ -159,6 +159,32 @@ static inline void sound_fill_limits(struct profile *profile)
         (struct profile_limit_arc){.from_kind = 1, .to_kind = 1, .distance = 1, .latency = 4};
 }
 
+static inline void sound_fill_executed(struct profile *profile)
+{
+    *profile_add_executed_windows(profile) = (struct profile_executed_window){
+        .module = "/x/prog", .address = 32, .number = 1, .execution = 5, .executions = 9};
+    *profile_add_executed_codes(profile) =
+        (struct profile_executed_code){0, "/x/prog", 32, "488b3f"};
+    *profile_add_executed_codes(profile) = (struct profile_executed_code){0, NULL, 35, "ebfb"};
+    *profile_add_executed_runs(profile) = (struct profile_executed_run){0, 0, 2};
+    *profile_add_executed_runs(profile) = (struct profile_executed_run){0, 0, 2};
+    *profile_add_executed_accesses(profile) =
+        (struct profile_executed_access){.address = 64, .bytes = 8, .level = 1};
+    *profile_add_executed_accesses(profile) =
+        (struct profile_executed_access){.step = 2, .address = 128, .bytes = 8};
+    *profile_add_limit_schedules(profile) = (struct profile_limit_schedule){.windows = 1,
+                                                                            .iterations = 2,
+                                                                            .instructions = 4,
+                                                                            .inside = 4,
+                                                                            .loads = 2,
+                                                                            .data_flow = 4,
+                                                                            .units = 4,
+                                                                            .machine = -1};
+    *profile_add_limit_uses(profile) = (struct profile_limit_use){0, "p0", 1, 0.25};
+    *profile_add_limit_operations(profile) =
+        (struct profile_limit_operation){.iteration = 1, .text = "mov (%rdi), %rdi", .end = 4};
+}
+
 static inline void sound_profile_fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -179,6 +205,7 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_times(profile) = (struct profile_time){first, 0, 8, 100000000};
     *profile_add_times(profile) = (struct profile_time){first, 1, 1, 12500000};
     sound_fill_limits(profile);
+    sound_fill_executed(profile);
     *profile_add_waits(profile) = (struct profile_wait){
         "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};

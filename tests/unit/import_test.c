@@ -922,6 +922,85 @@ static void far_ids_cost_no_more_than_near_ones(void **state)
     log_free(&log);
 }
 
+/* A piece of two instructions at 0x2000, the first of which loads. */
+static void log_piece(struct thread *image, uint32_t number, uint8_t second_length)
+{
+    static const struct wire_executed_access access = {.bytes = 8};
+    const uint8_t data[] = {3, second_length, 0x48, 0x8b, 0x3f, 0xeb, 0xfb};
+    _Alignas(8) char buffer[64] = {0};
+    struct wire_executed_code *piece = (struct wire_executed_code *)buffer;
+    *piece = (struct wire_executed_code){.code = number,
+                                         .module = 1,
+                                         .vaddr = 0x2000,
+                                         .instructions = 2,
+                                         .code_bytes = 5,
+                                         .accesses = 1};
+    memcpy(piece->data, &access, sizeof access);
+    memcpy(piece->data + sizeof access, data, sizeof data);
+    write_record(image, piece, WIRE_EXECUTED_CODE,
+                 (sizeof *piece + sizeof access + sizeof data + 7) & ~(size_t)7);
+}
+
+static void log_steps(struct thread *image, uint32_t window, const uint64_t *words, uint32_t count)
+{
+    _Alignas(8) char buffer[256] = {0};
+    struct wire_executed_steps *steps = (struct wire_executed_steps *)buffer;
+    *steps = (struct wire_executed_steps){.window = window, .count = count};
+    memcpy(steps->words, words, count * sizeof *words);
+    write_record(image, steps, WIRE_EXECUTED_STEPS, sizeof *steps + count * sizeof *words);
+}
+
+static void what_was_executed_is_read(void **state)
+{
+    const uint64_t words[] = {WIRE_EXECUTED_PIECE | 1, 0x7000,
+                              WIRE_EXECUTED_PIECE | 2, WIRE_EXECUTED_PIECE | 1, 0x7008};
+    const uint64_t bad[] = {UINT64_C(1) << WIRE_EXECUTED_SHIFT, WIRE_EXECUTED_PIECE | 9, 0x7000};
+    struct log log;
+    exact_begin(&log, 3);
+    struct thread image = image_begin(&log, 70, 100, WIRE_NONE, false, 1, 5);
+    log_contexts(&image);
+    log_piece(&image, 1, 2);
+    log_piece(&image, 2, 3); /* lengths do not add up */
+    log_piece(&image, 2, 2);
+    log_piece(&image, 7, 2); /* not the next one */
+    log_steps(&image, 1, words, 1); /* of no window */
+    WRITE(&image, WIRE_EXECUTED_WINDOW, executed_window, .window = 1, .module = 77, .head = 0x2000,
+          .execution = 3, .executions = 9); /* of no module */
+    WRITE(&image, WIRE_EXECUTED_WINDOW, executed_window, .window = 1, .module = 1, .head = 0x2000,
+          .execution = 10, .executions = 9);
+    WRITE(&image, WIRE_EXECUTED_WINDOW, executed_window, .window = 1, .module = 1, .head = 0x2000,
+          .execution = 3, .executions = 9, .thread = 2, .words = 5);
+    log_steps(&image, 1, words, 2);
+    log_steps(&image, 1, words + 2, 3);
+    log_steps(&image, 1, bad, 3); /* no such access, no such piece, an access of none */
+    log_totals(&image, 10, 0);
+    image_end(&log, &image);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 8);
+    assert_int_equal(profile->executed_windows_count, 1);
+    const struct profile_executed_window *window = &profile->executed_windows[0];
+    assert_true(window->address == 0x2000 && window->execution == 3 && window->executions == 9 &&
+                window->process == 70 && window->number == 1 && window->thread == 2);
+    assert_int_equal(profile->executed_codes_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct profile_executed_code *code = &profile->executed_codes[i];
+        assert_int_equal(code->address, i % 2 ? 0x2003 : 0x2000);
+        assert_string_equal(code->bytes, i % 2 ? "ebfb" : "488b3f");
+        assert_string_equal(code->module, window->module);
+    }
+    assert_int_equal(profile->executed_runs_count, 3);
+    assert_true(profile->executed_runs[0].first == 0 && profile->executed_runs[1].first == 2 &&
+                profile->executed_runs[2].first == 0 && profile->executed_runs[2].count == 2);
+    assert_int_equal(profile->executed_accesses_count, 2);
+    assert_true(profile->executed_accesses[0].step == 0 &&
+                profile->executed_accesses[0].address == 0x7000 &&
+                profile->executed_accesses[1].step == 4 &&
+                profile->executed_accesses[1].address == 0x7008 &&
+                profile->executed_accesses[1].bytes == 8);
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void uses_alone_are_folded(void **state)
 {
     struct log log;
@@ -2489,6 +2568,7 @@ int main(void)
         cmocka_unit_test(far_ids_cost_no_more_than_near_ones),
         cmocka_unit_test(pairs_of_many_processes_are_bounded),
         cmocka_unit_test(uses_alone_are_folded),
+        cmocka_unit_test(what_was_executed_is_read),
         cmocka_unit_test(exact_images_find_their_parents),
         cmocka_unit_test(reuse_is_summed_by_process),
         cmocka_unit_test(exact_nonsense_is_counted),

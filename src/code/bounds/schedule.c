@@ -32,6 +32,7 @@ struct scheduling {
     enum schedule_kind kind;
     struct lane *lanes; /* units, then LANES_MORE, then one for each instruction */
     size_t lane_count;
+    float demand[MODEL_UNITS_MAX]; /* by unit: work that might be its own, shared out evenly */
     uint32_t *first_arc, *arcs; /* by vertex: flow arcs into it */
     int64_t *own;               /* by vertex: from its inputs to its result */
     uint32_t *first_vertex;     /* by instruction */
@@ -107,7 +108,15 @@ static bool take_room(struct scheduling *state, struct lane *lane, size_t cell, 
     return true;
 }
 
-/* Of the lanes of a set, the one that has room first; of equal ones the one with least work. */
+/* Is a unit the better one of two that have room at the same time? What others need more is left to them. */
+static bool is_freer(const struct scheduling *state, size_t unit, size_t than)
+{
+    float difference = state->demand[unit] - state->demand[than];
+    return fabsf(difference) > 1e-3F ? difference < 0
+                                     : state->out->work[unit] < state->out->work[than];
+}
+
+/* Of the lanes of a set, the one that has room first. */
 static size_t choose_lane(struct scheduling *state, model_set units, int64_t issue, size_t *cell)
 {
     size_t chosen = SIZE_MAX;
@@ -116,7 +125,7 @@ static size_t choose_lane(struct scheduling *state, model_set units, int64_t iss
         size_t unit = (size_t)__builtin_ctzll(units);
         size_t found = first_with_room(&state->lanes[unit], (size_t)(issue / CYCLE));
         if (found < *cell || (found == *cell && chosen != SIZE_MAX && found != SIZE_MAX &&
-                              state->out->work[unit] < state->out->work[chosen])) {
+                              is_freer(state, unit, chosen))) {
             *cell = found;
             chosen = unit;
         }
@@ -310,8 +319,8 @@ static int64_t constant_latency(const struct scheduling *state, const struct bou
     if (vertex->kind == BOUNDS_LOADS)
         return load_latency(work, vertex->instruction, result, false).least;
     for (unsigned k = 0; k < instruction->operand_count; k++)
-        if (instruction->operands[k].reads && !cost->zeroes && !cost->breaks &&
-            vertex->kind == BOUNDS_COMPUTES)
+        if ((instruction->operands[k].reads || instruction->operands[k].kind == BOUNDS_ADDRESS) &&
+            !cost->zeroes && !cost->breaks && vertex->kind == BOUNDS_COMPUTES)
             longest = later(longest, compute_latency(work, vertex->instruction,
                                                      &instruction->operands[k], result)
                                          .least);
@@ -498,6 +507,19 @@ static bool make_lanes(struct scheduling *state)
     return state->lanes != NULL;
 }
 
+static void find_demand(struct scheduling *state)
+{
+    for (size_t i = 0; i < state->work.block->count; i++)
+        for (unsigned u = 0; u < state->work.costs[i].use_count; u++) {
+            const struct model_use *use = &state->work.costs[i].uses[u];
+            float part = use->cycles / (float)__builtin_popcountll(use->units);
+            for (model_set units = use->units; units; units &= units - 1)
+                state->demand[__builtin_ctzll(units)] += part;
+        }
+    for (size_t u = 0; u < MODEL_UNITS_MAX; u++)
+        state->demand[u] /= (float)state->work.block->count;
+}
+
 static bool begin_schedule(struct scheduling *state)
 {
     struct schedule *out = state->out;
@@ -510,9 +532,13 @@ static bool begin_schedule(struct scheduling *state)
     state->entered = calloc(instructions + 1, sizeof *state->entered);
     state->waited_for = calloc(instructions + 1, sizeof *state->waited_for);
     state->slots = calloc(instructions + 1, sizeof *state->slots);
-    return out->operations && out->path && state->work.costs && state->retired && state->slots &&
-           state->entered && state->waited_for && costs_of(&state->work) && sort_arcs(state) &&
-           find_vertices(state) && find_latencies(state) && make_lanes(state);
+    bool good = out->operations && out->path && state->work.costs && state->retired &&
+                state->slots && state->entered && state->waited_for && costs_of(&state->work) &&
+                sort_arcs(state) && find_vertices(state) && find_latencies(state) &&
+                make_lanes(state);
+    if (good)
+        find_demand(state);
+    return good;
 }
 
 /* Does control go elsewhere than to the instruction behind it? */
