@@ -124,10 +124,11 @@ enum base_status bounds_hex(const char *text, size_t count, uint8_t **bytes, siz
 
 struct bounds_latencies { /* cycles; negative: as the model has it */
     float load, store, category[BOUNDS_CATEGORIES];
+    float l2, l3, memory; /* of a load that is found there; for executed.h alone */
 };
 extern const struct bounds_latencies bounds_as_modelled;
 
-/* Reads "load=2,div=12,store=2" into *latencies (names: load store other move add mul fma div sqrt). False: why has a clause. */
+/* Reads "load=2,div=12,store=2" into *latencies (names: load store other move add mul fma div sqrt l2 l3 memory). False: why has a clause. */
 bool bounds_latencies_read(const char *text, struct bounds_latencies *latencies, char *why,
                            size_t why_bytes);
 

@@ -6,21 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct bounds_latencies bounds_as_modelled = {-1, -1, {-1, -1, -1, -1, -1, -1, -1}};
+const struct bounds_latencies bounds_as_modelled = {-1, -1, {-1, -1, -1, -1, -1, -1, -1}, -1, -1, -1};
 
 const char *const bounds_limit_names[BOUNDS_LIMITS] = {"resource", "recurrence", "frontend"};
 
 static float *place_of(struct bounds_latencies *latencies, const char *name, size_t bytes)
 {
-    static const char *const names[BOUNDS_CATEGORIES] = {"other", "move", "add", "mul",
-                                                         "fma",   "div",  "sqrt"};
-    if (bytes == 4 && memcmp(name, "load", 4) == 0)
-        return &latencies->load;
-    if (bytes == 5 && memcmp(name, "store", 5) == 0)
-        return &latencies->store;
-    for (unsigned c = 0; c < BOUNDS_CATEGORIES; c++)
-        if (strlen(names[c]) == bytes && memcmp(name, names[c], bytes) == 0)
-            return &latencies->category[c];
+    float *const categories = latencies->category;
+    const struct {
+        const char *name;
+        float *place;
+    } places[] = {{"load", &latencies->load},
+                  {"store", &latencies->store},
+                  {"other", &categories[BOUNDS_OTHERS]},
+                  {"move", &categories[BOUNDS_MOVE]},
+                  {"add", &categories[BOUNDS_ADD]},
+                  {"mul", &categories[BOUNDS_MULTIPLY]},
+                  {"fma", &categories[BOUNDS_FUSED]},
+                  {"div", &categories[BOUNDS_DIVIDE]},
+                  {"sqrt", &categories[BOUNDS_ROOT]},
+                  {"l2", &latencies->l2},
+                  {"l3", &latencies->l3},
+                  {"memory", &latencies->memory}};
+    for (size_t i = 0; i < BASE_COUNT(places); i++)
+        if (strlen(places[i].name) == bytes && memcmp(name, places[i].name, bytes) == 0)
+            return places[i].place;
     return NULL;
 }
 
@@ -36,7 +46,7 @@ bool bounds_latencies_read(const char *text, struct bounds_latencies *latencies,
         if (!place || !end) {
             snprintf(why, why_bytes,
                      "'%.*s' is not NAME=CYCLES with one of load, store, other, move, add, mul, "
-                     "fma, div, sqrt",
+                     "fma, div, sqrt, l2, l3, memory",
                      (int)strcspn(text, ","), text);
             return false;
         }

@@ -681,13 +681,18 @@ struct wire_executed_window {
     uint64_t execution;      /* which one of the head, from 1 */
     uint64_t executions;     /* of the head, in this process */
     uint32_t thread, words;  /* thread: the engine's number; words: in the steps that follow */
+    uint32_t caches;         /* that were simulated, nearest first; 0: none */
+    uint32_t reserved;
 };
 struct wire_executed_steps {
     struct wire_record record;
     uint32_t window, count;
-    uint64_t words[]; /* WIRE_EXECUTED_PIECE | code: that is executed; else one of its accesses, shifted, and the address */
+    /* WIRE_EXECUTED_PIECE | code: that is executed; else one of its accesses, shifted, with the number of the cache that it was found in,
+       shifted, and the address */
+    uint64_t words[];
 };
 #define WIRE_EXECUTED_SHIFT   48
+#define WIRE_EXECUTED_LEVEL   60 /* below 15; accesses are below 4096 */
 #define WIRE_EXECUTED_PIECE   (UINT64_C(0xffff) << WIRE_EXECUTED_SHIFT)
 #define WIRE_EXECUTED_ADDRESS ((UINT64_C(1) << WIRE_EXECUTED_SHIFT) - 1)
 

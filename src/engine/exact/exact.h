@@ -64,6 +64,8 @@ struct exact_options {
     Bool sharing;              /* lines that move between threads */
     struct exact_loop loops[EXACT_LOOPS_MAX]; /* with paths */
     UInt loops_count;
+    struct cache_shape levels[CACHE_MAX]; /* of a hierarchy of caches, with loops */
+    UInt levels_count;
 };
 extern struct exact_options exact_options;
 

@@ -31,12 +31,12 @@ static void choose_unit(const HChar *name)
 }
 
 /* BYTES,WAYS in digits; headroom has checked what it gives. */
-static void add_cache(const HChar *text)
+static void add_cache(const HChar *text, struct cache_shape *caches, UInt *count)
 {
     HChar *end = NULL;
-    if (exact_options.caches_count == CACHE_MAX)
+    if (*count == CACHE_MAX)
         exact_fail("too many simulated caches");
-    struct cache_shape *shape = &exact_options.caches[exact_options.caches_count++];
+    struct cache_shape *shape = &caches[(*count)++];
     shape->bytes = VG_(strtoull10)(text, &end);
     shape->ways = *end == ',' ? (UInt)VG_(strtoull10)(end + 1, NULL) : 0;
 }
@@ -76,7 +76,9 @@ static Bool take_option(const HChar *argument)
     } else if (VG_BINT_CLO(argument, "--most-locations", number, 0, 1LL << 31)) {
         exact_options.most_locations = (UInt)number;
     } else if (VG_STR_CLO(argument, "--what-if-cache", text)) {
-        add_cache(text);
+        add_cache(text, exact_options.caches, &exact_options.caches_count);
+    } else if (VG_STR_CLO(argument, "--level", text)) {
+        add_cache(text, exact_options.levels, &exact_options.levels_count);
     } else if (VG_STR_CLO(argument, "--loop", text)) {
         add_loop(text);
     } else if (VG_STR_CLO(argument, "--graphs", exact_options.graphs)) {

@@ -49,6 +49,11 @@ struct loop {
 static struct loop loops[EXACT_LOOPS_MAX];
 static struct window *spare; /* becomes the next one that is written */
 
+/* Caches, the first-level one first. A line that is missed in one is looked for in the next. */
+static struct cache_bank levels[CACHE_MAX];
+static ULong last_line; /* address of the line that was touched last: read by added code */
+static UInt found_in;   /* of the access at hand: the cache; their number: none */
+
 /* What is being written. */
 static struct loop *loop;
 static struct window *window;
@@ -64,6 +69,12 @@ void exact_windows_init(void)
 {
     for (UInt i = 0; i < exact_options.loops_count; i++)
         loops[i] = (struct loop){.asked = &exact_options.loops[i], .next = 1, .random = i + 1};
+    for (UInt i = 0; i < exact_options.levels_count; i++) {
+        const struct cache_shape *shape = &exact_options.levels[i];
+        void *memory = cache_shape_valid(shape) ? exact_reserve(cache_bytes(shape)) : NULL;
+        if (!memory || cache_bank_add(&levels[i], shape, memory) != BASE_OK)
+            exact_fail("the address space for simulated caches was refused");
+    }
 }
 
 /* ---- which ones ------------------------------------------------------------------------------ */
@@ -101,6 +112,7 @@ static void begin(struct loop *at)
     window->instructions = window->words_count = 0;
     thread = VG_(get_running_tid)();
     window->thread = thread;
+    found_in = 0;
     open = 1;
 }
 
@@ -144,8 +156,29 @@ static VG_REGPARM(2) void exact_window_access(Addr address, ULong number)
 {
     if (!window || window->words_count >= WORDS_MAX)
         return;
-    window->words[window->words_count++] =
-        number << WIRE_EXECUTED_SHIFT | (address & WIRE_EXECUTED_ADDRESS);
+    window->words[window->words_count++] = (ULong)found_in << WIRE_EXECUTED_LEVEL |
+                                           number << WIRE_EXECUTED_SHIFT |
+                                           (address & WIRE_EXECUTED_ADDRESS);
+    found_in = 0;
+}
+
+/* Each of its lines is looked for in one cache after the other, and is in all of these from then on. The access is found where the last of
+   its lines is. */
+static VG_REGPARM(2) void exact_window_touch(Addr address, ULong bytes)
+{
+    Addr end = address + bytes - 1;
+    found_in = 0;
+    for (Addr line = address >> CACHE_LINE_SHIFT; line <= end >> CACHE_LINE_SHIFT; line++) {
+        UInt level = 0;
+        for (; level < exact_options.levels_count; level++) {
+            ULong missed = levels[level].caches[0].misses;
+            cache_bank_line(&levels[level], line);
+            if (levels[level].caches[0].misses == missed)
+                break;
+        }
+        found_in = level > found_in ? level : found_in;
+    }
+    last_line = end & ~(Addr)(CACHE_LINE_BYTES - 1);
 }
 
 /* ---- added code ------------------------------------------------------------------------------------ */
@@ -217,12 +250,28 @@ static IRExpr *both(IRSB *out, IRExpr *one, IRExpr *other)
     return other ? assign(out, Ity_I1, IRExpr_Binop(Iop_And1, one, other)) : one;
 }
 
+/* What lies in the line that was touched last changes nothing. */
+static void touch_caches(IRSB *out, IRExpr *address, UInt bytes, IRExpr *guard)
+{
+    IRExpr *moves = NULL;
+    if (bytes <= CACHE_LINE_BYTES) {
+        IRExpr *beyond =
+            assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, address, load_word(out, &last_line)));
+        moves = assign(out, Ity_I1,
+                       IRExpr_Binop(Iop_CmpLT64U, constant(CACHE_LINE_BYTES - bytes), beyond));
+    }
+    CALL(out, 2, exact_window_touch, mkIRExprVec_2(address, constant(bytes)),
+         moves ? both(out, moves, guard) : guard);
+}
+
 void exact_window_add_access(struct exact_windowing *windowing, IRExpr *address, UInt bytes,
                              Bool store, IRExpr *guard)
 {
     struct exact_piece *piece = windowing->piece;
     if (!piece || piece->accesses == PIECE_ACCESSES)
         return;
+    if (exact_options.levels_count)
+        touch_caches(windowing->out, address, bytes, guard);
     UInt number = piece->accesses++;
     accesses[number] = (struct wire_executed_access){
         .instruction = (uint8_t)(piece->instructions - 1), .store = store, .bytes = (uint16_t)bytes};
@@ -246,6 +295,7 @@ void exact_window_end(struct exact_windowing *windowing)
 void exact_window_run_thread(ThreadId tid)
 {
     open = window && tid == thread;
+    found_in = 0;
 }
 
 void exact_window_thread_ends(ThreadId tid)
@@ -331,6 +381,7 @@ static void put_window(const struct loop *of, const struct window *from, UInt nu
     made->executions = of->executions;
     made->thread = from->thread;
     made->words = from->words_count;
+    made->caches = exact_options.levels_count;
     commit(made);
     put_words(from, number, record, commit);
 }

@@ -228,12 +228,22 @@ static bool add_rows(struct executing *executing)
     return add_uses(executing, &executing->sums[0]);
 }
 
+/* The caches that have latencies now? */
+static bool were_simulated(const struct executing *executing)
+{
+    for (size_t w = 0; w < executing->windows.count; w++)
+        if (executing->windows.items[w].row->caches + 1 != executing->memory->latencies.levels)
+            return false;
+    return true;
+}
+
 static enum base_status schedule_loop(struct executing *executing)
 {
     enum base_status status = BASE_OK;
     executing->count = 0;
     for (unsigned memory = 0; memory < EXECUTED_MEMORIES && status == BASE_OK; memory++) {
-        if (!(executing->memory->models >> memory & 1))
+        if (!(executing->memory->models >> memory & 1) ||
+            (memory == EXECUTED_CACHES && !were_simulated(executing)))
             continue;
         struct windows_sum *sum = &executing->sums[executing->count++];
         *sum = (struct windows_sum){.memory = (enum executed_memory)memory,

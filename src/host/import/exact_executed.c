@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECES_MAX = 1 << 20, WINDOWS_MAX = 1 << 12, STEPS_MAX = 1 << 14, DIGITS = 2 * 15 + 1 };
+enum {
+    PIECES_MAX = 1 << 20,
+    WINDOWS_MAX = 1 << 12,
+    STEPS_MAX = 1 << 14,
+    DIGITS = 2 * 15 + 1,
+    CACHES_END = 15
+};
 static const uint64_t most_counted = UINT64_C(1) << 50;
 
 struct piece {
@@ -126,6 +132,7 @@ static bool visit_window(struct import_gather *gather, struct import_executed *e
     executed->window = 0;
     if (!path || !record->window || record->execution == 0 ||
         record->execution > record->executions || record->executions > most_counted ||
+        record->caches >= CACHES_END ||
         profile->executed_windows_count >= WINDOWS_MAX)
         return corrupt(gather);
     struct profile_executed_window *row = profile_add_executed_windows(profile);
@@ -136,6 +143,7 @@ static bool visit_window(struct import_gather *gather, struct import_executed *e
                                             .process = executed->process,
                                             .number = record->window,
                                             .thread = record->thread,
+                                            .caches = record->caches,
                                             .execution = record->execution,
                                             .executions = record->executions};
     executed->window = record->window;
@@ -212,8 +220,9 @@ static bool begin_piece(struct import_gather *gather, struct import_executed *ex
 }
 
 static bool add_access(struct import_gather *gather, struct import_executed *executed,
-                       uint64_t number, uint64_t address)
+                       uint64_t word)
 {
+    uint64_t number = word >> WIRE_EXECUTED_SHIFT & 0xfff, address = word & WIRE_EXECUTED_ADDRESS;
     struct wire_executed_access access;
     if (!executed->at || number >= executed->at->record->accesses)
         return corrupt(gather);
@@ -225,7 +234,8 @@ static bool add_access(struct import_gather *gather, struct import_executed *exe
                                             .step = executed->begun + access.instruction,
                                             .address = address,
                                             .bytes = access.bytes,
-                                            .store = access.store};
+                                            .store = access.store,
+                                            .level = (uint32_t)(word >> WIRE_EXECUTED_LEVEL)};
     return true;
 }
 
@@ -236,10 +246,10 @@ static bool visit_steps(struct import_gather *gather, struct import_executed *ex
     if (!executed->window || record->window != executed->window || record->count > room)
         return corrupt(gather);
     for (uint32_t i = 0; i < record->count; i++) {
-        uint64_t word = record->words[i], low = word & WIRE_EXECUTED_ADDRESS;
+        uint64_t word = record->words[i];
         bool begins = word >> WIRE_EXECUTED_SHIFT == WIRE_EXECUTED_PIECE >> WIRE_EXECUTED_SHIFT;
-        if (begins ? !begin_piece(gather, executed, low)
-                   : !add_access(gather, executed, word >> WIRE_EXECUTED_SHIFT, low))
+        if (begins ? !begin_piece(gather, executed, word & WIRE_EXECUTED_ADDRESS)
+                   : !add_access(gather, executed, word))
             return false;
     }
     return true;

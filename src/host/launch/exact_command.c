@@ -202,6 +202,9 @@ static void add_paths(struct words *words, const struct launch_exact_request *re
     for (size_t i = 0; i < request->loops_count; i++)
         add_format(words, "--loop=%llx,%s", (unsigned long long)request->loops[i].head,
                    request->loops[i].path);
+    for (size_t i = 0; i < request->levels_count; i++)
+        add_format(words, "--level=%llu,%u", (unsigned long long)request->levels[i].bytes,
+                   (unsigned)request->levels[i].ways);
 }
 
 /*

@@ -843,6 +843,7 @@ struct profile_executed_window {
     uint32_t process;    /* tells processes apart, and is none of table `processes` */
     uint32_t number;     /* of the window, in the process */
     uint32_t thread;     /* as the engine numbers them */
+    uint32_t caches;     /* that were simulated; 0: none */
     uint64_t execution;  /* which one of the head, from 1 */
     uint64_t executions; /* of the head in all, in that process */
 };

@@ -806,6 +806,7 @@ static const struct schema_column executed_windows_columns[] = {
     {MEMBER(executed_window, process), NUMBER32, KEY},
     {MEMBER(executed_window, number), NUMBER32, KEY},
     {MEMBER(executed_window, thread), NUMBER32, LARGER},
+    {MEMBER(executed_window, caches), BELOW(16), LARGER},
     {MEMBER(executed_window, execution), COUNT, LARGER},
     {MEMBER(executed_window, executions), COUNT, LARGER},
 };

@@ -152,6 +152,8 @@ static bool record_iterations(struct deep *deep)
     struct launch_loop loops[LAUNCH_LOOPS];
     settings.loops = loops;
     settings.loops_count = list_loops(deep->profile, loops);
+    settings.levels = deep->sequel->levels;
+    settings.levels_count = deep->sequel->levels_count;
     settings.kinds = 0;
     settings.no_contexts = settings.no_cache = 1;
     settings.modules = MODULES_ALL;

@@ -89,6 +89,8 @@ static void fill_request(struct exact *exact, enum exact_subject subject)
         .call_sites = settings->call_sites,
         .loops = settings->loops,
         .loops_count = settings->loops_count,
+        .levels = settings->levels,
+        .levels_count = settings->levels_count,
         .graphs = write_graphs,
     };
     if (exact->request.paths)

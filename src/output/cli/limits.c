@@ -5,6 +5,7 @@
  */
 #include "cli/blocks.h"
 #include "cli/common.h"
+#include "cli/memory.h"
 #include "cli/recording.h"
 #include "cli/sequel.h"
 
@@ -21,7 +22,7 @@
 enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
 
 struct limits_settings {
-    const char *machine, *latency, *levels, *graph, *schedule, *profile, *hex, *hex_file;
+    const char *machine, *latency, *memory, *levels, *graph, *schedule, *profile, *hex, *hex_file;
     int loop, measure;
     uint64_t max_s;
 };
@@ -38,7 +39,7 @@ struct assessing {
     struct model *model;
     struct profile *profile;
     struct util_text graph, schedule;
-    struct assess_memory memory;
+    struct memory_choice memory;
     struct run_settings further; /* --measure, --schedule */
     struct sequel sequel;
     char error[ASSESS_ERROR_BYTES];
@@ -225,8 +226,14 @@ static bool add_executed(struct assessing *assessing)
 {
     struct binary_options symbols = symbol_options(assessing->settings);
     bool wanted = own(assessing->settings)->schedule;
+    if (!assessing->profile->executed_windows_count) {
+        snprintf(assessing->error, sizeof assessing->error,
+                 "nothing is known of what the loops executed, and there is no schedule of it: "
+                 "'headroom limits --schedule FILE -- COMMAND' asks the exact engine.");
+        return !wanted;
+    }
     enum base_status status =
-        assess_executed(assessing->profile, &symbols, &assessing->options, &assessing->memory,
+        assess_executed(assessing->profile, &symbols, &assessing->options, &assessing->memory.memory,
                         wanted ? &assessing->schedule : NULL);
     if (status != BASE_OK)
         snprintf(assessing->error, sizeof assessing->error, "cannot schedule the loops: %s.",
@@ -327,8 +334,6 @@ static bool begin(struct assessing *assessing, const struct settings *settings)
         }
         assessing->options.latencies = &assessing->latencies;
     }
-    assessing->memory = (struct assess_memory){.models = 1U << EXECUTED_UNIFORM,
-                                               .latencies = {.levels = 1}};
     return open_model(assessing);
 }
 
@@ -338,6 +343,20 @@ static void end(struct assessing *assessing)
     profile_free(assessing->profile);
     util_text_free(&assessing->graph);
     util_text_free(&assessing->schedule);
+}
+
+/* Models of memory: what is executed is scheduled with each. */
+static bool begin_memory(struct assessing *assessing)
+{
+    char why[256];
+    const struct limits_settings *settings = own(assessing->settings);
+    assessing->memory = (struct memory_choice){.models = settings->memory,
+                                               .here = strcmp(settings->machine, "here") == 0,
+                                               .by_hand = assessing->options.latencies};
+    if (memory_choose(&assessing->memory, why, sizeof why))
+        return true;
+    snprintf(assessing->error, sizeof assessing->error, "--memory: %s.", why);
+    return false;
 }
 
 static bool begin_profile(struct assessing *assessing, int count, char **operands)
@@ -402,7 +421,7 @@ static int limits_of_profile(const struct settings *settings)
 {
     struct assessing assessing;
     int code = LIMITS_FAILED;
-    bool good = begin(&assessing, settings) &&
+    bool good = begin(&assessing, settings) && begin_memory(&assessing) &&
                 profile_read(own(settings)->profile, &assessing.profile, assessing.error,
                              sizeof assessing.error) == BASE_OK;
     good = good && assess_run(&assessing) && add_executed(&assessing);
@@ -478,7 +497,7 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
     int code = check_engine(settings, "limits", count);
     if (code)
         return code;
-    if (!begin(&assessing, settings)) {
+    if (!begin(&assessing, settings) || (runs_twice(settings) && !begin_memory(&assessing))) {
         say("%s", assessing.error);
         end(&assessing);
         return 125;
@@ -486,6 +505,8 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
     assessing.further = (struct run_settings){.deep = runs_twice(settings),
                                               .max_s = own(settings)->max_s};
     assessing.sequel.settings = &assessing.further;
+    assessing.sequel.levels = assessing.memory.levels;
+    assessing.sequel.levels_count = assessing.memory.levels_count;
     code = live_run(settings, "limits", WIRE_LOAD, command, &limits_sequel, &assessing);
     end(&assessing);
     return code;
@@ -504,7 +525,8 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
     if (own(settings)->hex && own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
     if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
-        own(settings)->profile || own(settings)->measure || settings->output)
+        own(settings)->profile || own(settings)->measure || own(settings)->memory ||
+        settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
@@ -546,6 +568,9 @@ static int limits_run(const struct settings *settings, int count, char **operand
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
     if (own(settings)->graph && (!files || own(settings)->profile))
         return say_usage("limits", "--graph is for the loops of a FILE");
+    if (own(settings)->memory && (files || !(runs_twice(settings) || own(settings)->profile)))
+        return say_usage("limits", "--memory is for what a command executed: --schedule or "
+                                   "--measure with one behind --, or --profile");
     if (own(settings)->measure && (files || own(settings)->profile))
         return say_usage("limits", "--measure needs a command that is run, behind --");
     if (own(settings)->profile)
@@ -575,7 +600,13 @@ static const struct option_spec limits_options[] = {
     {"latency", 0, OPTION_TEXT, OWN(limits_settings, latency), .argument = "LIST",
      .help = "Latencies in cycles in place of the model's, such as load=2,div=12,store=2. Names: "
              "load, store, add, mul, fma, "
-             "div, sqrt, move, other."},
+             "div, sqrt, move, other; and l2, l3 and memory for --memory."},
+    {"memory", 0, OPTION_TEXT, OWN(limits_settings, memory), .argument = "LIST",
+     .help = "How long loads take in schedules of what was executed, one or more of: uniform, all "
+             "hit the first-level cache; compulsory, the first access to each cache line of a "
+             "window misses; caches, those of this machine are simulated, which makes the second "
+             "run slower. What misses take is measured if the machine is this one, else given by "
+             "--latency. Default: uniform, and compulsory where that is known."},
     {"levels", 0, OPTION_TEXT, OWN(limits_settings, levels), .argument = "LIST",
      .help = "Compile the source at each of these levels, such as O0,O1,O2,O3, which is given to "
              "the compiler behind its "
@@ -586,11 +617,12 @@ static const struct option_spec limits_options[] = {
              "Graphviz' language if in .dot, else a list of the dependences and the critical "
              "circuit of each loop."},
     {"schedule", 0, OPTION_FILE, OWN(limits_settings, schedule), .argument = "FILE",
-     .help = "Write to FILE optimistic schedules of 1000 iterations of each loop, each "
-             "operation as soon as its inputs are there: by data flow alone, with the machine's "
-             "units and an infinite window, and with its front end and reorder buffer; cycles, "
-             "use of the units, what the critical path consists of, and the first iterations "
-             "cycle by cycle."},
+     .help = "Write to FILE optimistic schedules of each loop, each operation as soon as its "
+             "inputs are there: by data flow alone, with the machine's units and an infinite "
+             "window, and with its front end and reorder buffer; cycles, use of the units, what "
+             "the critical path consists of, and the first iterations cycle by cycle. Of loops of "
+             "a FILE they are of 1000 iterations of one way through them; of those of a COMMAND of "
+             "what was executed, which takes a second run, as with --measure."},
     {"profile", 0, OPTION_PROFILE, OWN(limits_settings, profile), .argument = "PROFILE",
      .help = "Bound the loops in which the run of PROFILE spent most CPU time, by its samples."},
     {"measure", 0, OPTION_FLAG, OWN(limits_settings, measure), .value = 1,
@@ -602,7 +634,7 @@ static const struct option_spec limits_options[] = {
          "the run fails or does not fit into its time, that is said, and nothing is measured."},
     {"max-time", 0, OPTION_NUMBER, OWN(limits_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
-     .help = "With --measure: end the second run if it does not end within SECONDS of the start "
+     .help = "With --measure or --schedule: end the second run if it does not end within SECONDS of the start "
              "of the first. Default: 600."},
     {"hex", 0, OPTION_TEXT, OWN(limits_settings, hex), .argument = "DIGITS",
      .help = "Bound the basic block whose bytes these hexadecimal digits are, as if it were "

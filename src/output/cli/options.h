@@ -84,6 +84,8 @@ struct settings {
     size_t caches_count;
     const struct launch_loop *loops; /* of further runs: what they execute is wanted */
     size_t loops_count;
+    const struct cache_shape *levels; /* of a hierarchy of caches for these */
+    size_t levels_count;
     struct option_list keys;
     _Alignas(8) unsigned char own[SETTINGS_OWN_BYTES];
 };

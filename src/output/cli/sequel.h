@@ -30,6 +30,8 @@ struct sequel {
     off_t input_at;               /* where standard input stood then, if it is a file */
     const char *refused;          /* why the program cannot run again; NULL: it can */
     struct calibrate_clock clock; /* before the first run; of deep ones alone */
+    const struct cache_shape *levels; /* to be simulated while iterations are counted */
+    size_t levels_count;
 };
 
 /* recording->sequel_state is a struct sequel. */

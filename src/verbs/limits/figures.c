@@ -9,6 +9,8 @@ const char *const limits_bound_names[] = {"resource", "recurrence", "frontend", 
 const char *const limits_bound_words[] = {"its units", "its recurrence", "the front end",
                                           "something that the bounds do not see"};
 
+const char *const limits_memory_names[] = {"uniform", "compulsory", "caches", "reuse"};
+
 static double bound_of(const struct profile_limit_loop *row, uint32_t bound)
 {
     return bound == LIMITS_RESOURCE     ? row->resource
@@ -55,7 +57,7 @@ static void judge(const struct profile *profile, struct limits_loop *loop)
 struct limits_report *limits_report_make(const struct profile *profile)
 {
     struct limits_report *report = calloc(1, sizeof *report);
-    size_t instructions = 0, resources = 0, arcs = 0;
+    size_t instructions = 0, resources = 0, arcs = 0, schedules = 0, uses = 0, operations = 0;
     if (!report)
         return NULL;
     report->profile = profile;
@@ -74,6 +76,12 @@ struct limits_report *limits_report_make(const struct profile *profile)
                 loop->resources, loop->resources_count);
         ROWS_OF(profile->limit_arcs, profile->limit_arcs_count, i, &arcs, loop->arcs,
                 loop->arcs_count);
+        ROWS_OF(profile->limit_schedules, profile->limit_schedules_count, i, &schedules,
+                loop->schedules, loop->schedules_count);
+        ROWS_OF(profile->limit_uses, profile->limit_uses_count, i, &uses, loop->uses,
+                loop->uses_count);
+        ROWS_OF(profile->limit_operations, profile->limit_operations_count, i, &operations,
+                loop->operations, loop->operations_count);
         judge(profile, loop);
     }
     return report;

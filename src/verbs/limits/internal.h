@@ -25,6 +25,12 @@ struct limits_loop {
     size_t resources_count;
     const struct profile_limit_arc *arcs; /* the critical circuit */
     size_t arcs_count;
+    const struct profile_limit_schedule *schedules; /* of what it executed, by memory model */
+    size_t schedules_count;                         /* 0: nothing was seen to execute */
+    const struct profile_limit_use *uses;           /* of the first schedule's units */
+    size_t uses_count;
+    const struct profile_limit_operation *operations;
+    size_t operations_count;
     enum limits_bound limit;
     double next_cycles; /* what the next bound would allow */
     double error;  /* of what was measured, as a part of it, at 95 %: of samples and of the clock */
@@ -40,6 +46,8 @@ struct limits_report {
 /* NULL: no memory. */
 struct limits_report *limits_report_make(const struct profile *profile);
 void limits_report_free(void *report); /* NULL does nothing */
+
+extern const char *const limits_memory_names[]; /* as JSON has them, by profile_limit_schedule.memory */
 
 /* The row that names the bottleneck, or NULL. */
 const struct profile_limit_resource *limits_bottleneck(const struct limits_loop *loop);

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+static const char *const kinds[] = {"load", "compute", "store"};
+
 static void number_or_null(struct json *json, const char *name, bool known, double value)
 {
     json_key(json, name);
@@ -13,13 +15,15 @@ static void number_or_null(struct json *json, const char *name, bool known, doub
         json_raw(json, "null");
 }
 
-static void bounds_member(struct json *json, const struct profile_limit_loop *row)
+static void bounds_member(struct json *json, const struct limits_loop *loop)
 {
+    const struct profile_limit_loop *row = loop->row;
     json_begin(json, "bounds", '{');
     json_decimal(json, "resource", row->resource, 6);
     json_decimal(json, "recurrence", row->recurrence, 6);
     json_decimal(json, "frontend", row->frontend, 6);
-    number_or_null(json, "schedule", false, 0);
+    number_or_null(json, "schedule", loop->schedules_count > 0,
+                   loop->schedules_count ? loop->schedules[0].units : 0);
     json_decimal(json, "recurrence_most", row->recurrence_most, 6);
     json_decimal(json, "recurrence_if_aliased", row->aliased, 6);
     json_decimal(json, "slots", row->slots, 6);
@@ -59,7 +63,6 @@ static void instruction_members(struct json *json, const struct profile_limit_in
 /* Each operation with the latency and the distance of the arc out of it. */
 static void circuit_member(struct json *json, const struct limits_loop *loop)
 {
-    static const char *const kinds[] = {"load", "compute", "store"};
     json_begin(json, "circuit", '[');
     for (size_t i = 0; i < loop->arcs_count; i++) {
         const struct profile_limit_arc *arc = &loop->arcs[i];
@@ -87,6 +90,69 @@ static void instructions_member(struct json *json, const struct limits_loop *loo
     json_close(json, ']');
 }
 
+static void models_member(struct json *json, const struct limits_loop *loop)
+{
+    json_begin(json, "models", '[');
+    for (size_t i = 0; i < loop->schedules_count; i++) {
+        const struct profile_limit_schedule *row = &loop->schedules[i];
+        json_begin_item(json);
+        json_text(json, "memory", limits_memory_names[row->memory]);
+        json_count(json, "loads", row->loads);
+        json_count(json, "misses", row->misses);
+        json_decimal(json, "data_flow", row->data_flow, 6);
+        json_decimal(json, "units", row->units, 6);
+        number_or_null(json, "machine", row->machine >= 0, row->machine);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void operations_member(struct json *json, const struct limits_loop *loop)
+{
+    json_begin(json, "operations", '[');
+    for (size_t i = 0; i < loop->operations_count; i++) {
+        const struct profile_limit_operation *row = &loop->operations[i];
+        json_begin_item(json);
+        json_count(json, "iteration", row->iteration);
+        json_text(json, "kind", kinds[row->kind]);
+        json_text(json, "unit", row->unit);
+        json_text(json, "instruction", row->text);
+        json_text(json, "file", row->file);
+        json_count(json, "line", row->line);
+        json_decimal(json, "begins", row->start, 6);
+        json_decimal(json, "ends", row->end, 6);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* What it executed, scheduled; null: nothing was seen to execute. */
+static void schedule_member(struct json *json, const struct limits_loop *loop)
+{
+    const struct profile_limit_schedule *row = loop->schedules;
+    if (!loop->schedules_count) {
+        number_or_null(json, "schedule", false, 0);
+        return;
+    }
+    json_begin(json, "schedule", '{');
+    json_count(json, "windows", row->windows);
+    json_count(json, "iterations", row->iterations);
+    json_count(json, "instructions", row->instructions);
+    json_count(json, "inside", row->inside);
+    models_member(json, loop);
+    json_begin(json, "units", '[');
+    for (size_t i = 0; i < loop->uses_count; i++) {
+        json_begin_item(json);
+        json_text(json, "name", loop->uses[i].name);
+        json_decimal(json, "cycles", loop->uses[i].cycles, 6);
+        json_decimal(json, "ratio", loop->uses[i].ratio, 6);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    operations_member(json, loop);
+    json_close(json, '}');
+}
+
 static void loop_object(struct json *json, const struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
@@ -100,7 +166,7 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     json_text(json, "module", row->module);
     address_member(json, row->address);
     json_text(json, "level", row->level);
-    bounds_member(json, row);
+    bounds_member(json, loop);
     json_decimal(json, "certified", row->certified, 6);
     json_decimal(json, "predicted", row->predicted, 6);
     number_or_null(json, "measured", row->measured >= 0, row->measured);
@@ -122,6 +188,7 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     json_count(json, "circuit_distance", row->circuit_distance);
     circuit_member(json, loop);
     instructions_member(json, loop);
+    schedule_member(json, loop);
     json_text(json, "verdict", verdict);
     json_advice(json, &advice);
     json_close(json, '}');

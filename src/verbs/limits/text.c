@@ -73,10 +73,36 @@ static void remark_measured(const struct limits_loop *loop, char *remark, size_t
                                 : "the two runs differed");
 }
 
+/* What it executed, and how that might be scheduled. */
+static void remark_schedule(const struct limits_loop *loop, char *remark, size_t bytes)
+{
+    static const char *const memories[] = {
+        "if all loads hit", "if first touches of lines miss", "with simulated caches",
+        "with misses as reuse distances let expect"};
+    for (size_t i = 0; i < loop->schedules_count; i++) {
+        const struct profile_limit_schedule *schedule = &loop->schedules[i];
+        if (i == 0)
+            print_add(remark, bytes,
+                      "Schedule: what %llu iterations executed, as soon as possible; by its "
+                      "dependences alone an iteration takes ",
+                      (unsigned long long)schedule->iterations);
+        print_add(remark, bytes, "%s%.2f", i ? "; " : "", schedule->data_flow);
+        print_add(remark, bytes, i ? ", %.2f with the units" : " cycles, with the units %.2f",
+                  schedule->units);
+        if (schedule->machine >= 0)
+            print_add(remark, bytes, i ? ", %.2f with the buffer" : ", with the reorder buffer %.2f",
+                      schedule->machine);
+        print_add(remark, bytes, " %s", memories[schedule->memory]);
+    }
+    if (loop->schedules_count)
+        print_add(remark, bytes, ". ");
+}
+
 static void print_bounds(struct printer *printer, const struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
-    double most = fmax(row->predicted, row->measured);
+    double scheduled = loop->schedules_count ? loop->schedules[0].units : -1;
+    double most = fmax(fmax(row->predicted, row->measured), scheduled);
     char remark[TEXT_BYTES] = "";
     fprintf(printer->out, "\n      cycles an iteration, at least\n");
     print_bound(printer, "recurrence", row->recurrence, most, "");
@@ -84,9 +110,12 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
     print_bound(printer, "front end", row->frontend, most, "");
     print_bound(printer, "certified", row->certified, most, "");
     print_bound(printer, "predicted", row->predicted, most, "");
+    if (scheduled >= 0)
+        print_bound(printer, "schedule", scheduled, most, "");
     if (row->measured >= 0)
         print_bound(printer, "measured", row->measured, most, "");
     remark_measured(loop, remark, sizeof remark);
+    remark_schedule(loop, remark, sizeof remark);
     if (row->recurrence_most > row->recurrence * 1.02)
         print_add(
             remark, sizeof remark,
