@@ -768,13 +768,14 @@ CREATE TABLE limit_arc(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, source INT
 --   latency               any number                  key
 
 -- Since version 14. Merging: rows with equal keys become one.
-CREATE TABLE executed_window(id INTEGER PRIMARY KEY, module INTEGER NOT NULL, address INTEGER NOT NULL, process INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, execution INTEGER NOT NULL, executions INTEGER NOT NULL);
+CREATE TABLE executed_window(id INTEGER PRIMARY KEY, module INTEGER NOT NULL, address INTEGER NOT NULL, process INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, caches INTEGER NOT NULL, execution INTEGER NOT NULL, executions INTEGER NOT NULL);
 --   id                    index of the row
 --   module                name                        key
 --   address               64 bits                     key
 --   process               0 to 2^32-1                 key
 --   number                0 to 2^32-1                 key
 --   thread                0 to 2^32-1                 largest
+--   caches                0 to 15                     largest
 --   execution             0 to 2^50                   largest
 --   executions            0 to 2^50                   largest
 
@@ -805,6 +806,14 @@ CREATE TABLE executed_access(id INTEGER PRIMARY KEY, window INTEGER NOT NULL, st
 --   bytes                 0 to 65535                  key
 --   store                 0 to 1                      key
 --   level                 0 to 15                     key
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE executed_distance(id INTEGER PRIMARY KEY, module INTEGER NOT NULL, address INTEGER NOT NULL, bin INTEGER NOT NULL, weight REAL NOT NULL);
+--   id                    index of the row
+--   module                name                        key
+--   address               64 bits                     key
+--   bin                   0 to 255                    key
+--   weight                0 to 1e+30                  sum
 
 -- Since version 14. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
 -- Rows are in the order of loop.

@@ -172,6 +172,8 @@ static inline void sound_fill_executed(struct profile *profile)
         (struct profile_executed_access){.address = 64, .bytes = 8, .level = 1};
     *profile_add_executed_accesses(profile) =
         (struct profile_executed_access){.step = 2, .address = 128, .bytes = 8};
+    *profile_add_executed_distances(profile) =
+        (struct profile_executed_distance){"/x/prog", 32, 9, 100};
     *profile_add_limit_schedules(profile) = (struct profile_limit_schedule){.windows = 1,
                                                                             .iterations = 2,
                                                                             .instructions = 4,

@@ -279,7 +279,7 @@ static void files_of_version_12_are_read(void **state)
     assert_int_equal(
         sqlite3_exec(db,
                      "DROP TABLE limit_operation; DROP TABLE limit_use; DROP TABLE limit_schedule;"
-                     "DROP TABLE executed_access; DROP TABLE executed_run;"
+                     "DROP TABLE executed_distance; DROP TABLE executed_access; DROP TABLE executed_run;"
                      "DROP TABLE executed_code; DROP TABLE executed_window;"
                      "DROP TABLE limit_arc; DROP TABLE limit_resource;"
                      "DROP TABLE limit_instruction; DROP TABLE limit_loop; DROP TABLE limit_run;"

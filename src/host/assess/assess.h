@@ -81,11 +81,16 @@ enum base_status assess_schedule(const struct bodies_loop *loop,
 struct assess_memory {
     unsigned models;
     struct executed_latencies latencies;
+    double lines[EXECUTED_LEVELS]; /* that caches hold, the first-level one first; of EXECUTED_EXPECTED alone */
 };
 
 /* Moves the windows of `counted` that belong to loops of the profile into that, in place of those that it has: of each loop those of
    the process that executed it most often. False: no memory. */
 bool assess_take_windows(const struct profile *counted, struct profile *profile);
+
+/* Puts reuse distances of the instructions that windows of the profile have into that, out of a profile of the same command with
+   reuse of lines, in place of those that it has. False: no memory. */
+bool assess_take_distances(const struct profile *reuse, struct profile *profile);
 
 /*
  * Optimistic schedules of what the profile's loops executed (bounds/executed.h), as rows in place of those that it has, and as text

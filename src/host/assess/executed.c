@@ -159,8 +159,16 @@ static enum base_status schedule_window(struct executing *executing, struct wind
 {
     const struct assess_options *options = executing->options;
     struct executed_graph graph;
-    int32_t *waits = executed_waits(&window->executed, sum->memory, &executing->memory->latencies,
-                                    hit_cycles(options), NULL);
+    bool expects = sum->memory == EXECUTED_EXPECTED;
+    float *expected = expects ? windows_expect(executing->profile, &executing->windows, window,
+                                               executing->memory, hit_cycles(options))
+                              : NULL;
+    int32_t *waits =
+        expected || !expects
+            ? executed_waits(&window->executed, sum->memory, &executing->memory->latencies,
+                             hit_cycles(options), expected)
+            : NULL;
+    free(expected);
     enum base_status status = waits ? executed_depend(&window->executed, options->model,
                                                       options->latencies, waits, &graph)
                                     : BASE_NO_MEMORY;
@@ -243,7 +251,8 @@ static enum base_status schedule_loop(struct executing *executing)
     executing->count = 0;
     for (unsigned memory = 0; memory < EXECUTED_MEMORIES && status == BASE_OK; memory++) {
         if (!(executing->memory->models >> memory & 1) ||
-            (memory == EXECUTED_CACHES && !were_simulated(executing)))
+            (memory == EXECUTED_CACHES && !were_simulated(executing)) ||
+            (memory == EXECUTED_EXPECTED && !executing->profile->executed_distances_count))
             continue;
         struct windows_sum *sum = &executing->sums[executing->count++];
         *sum = (struct windows_sum){.memory = (enum executed_memory)memory,

@@ -57,8 +57,9 @@ static void print_memory(const struct windows_sum *sum, const struct assess_memo
                         (double)latencies->cycles[latencies->levels - 1], sum->misses, sum->loads);
         return;
     default:
-        util_text_print(text, "\nmemory: %s, %" PRIu64 " of %" PRIu64 " loads miss; they take",
-                        executed_memory_names[sum->memory], sum->misses, sum->loads);
+        util_text_print(text, "\nmemory: %s, %" PRIu64 " of %" PRIu64 " loads %s; they take",
+                        executed_memory_names[sum->memory], sum->misses, sum->loads,
+                        sum->memory == EXECUTED_EXPECTED ? "may miss" : "miss");
         for (uint32_t l = 1; l < latencies->levels; l++)
             util_text_print(text, "%s %.0f", l > 1 ? "," : "", (double)latencies->cycles[l]);
         util_text_print(text, " cycles\n");

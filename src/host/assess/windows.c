@@ -105,6 +105,12 @@ static bool is_at(const void *items, uint32_t item, const void *key)
            profile_same_text(code->module, place->module);
 }
 
+static uint64_t hash_of(const struct place *place)
+{
+    return base_hash_bytes(place->module, place->module ? strlen(place->module) : 0,
+                           place->address);
+}
+
 static void find_line(struct profile *profile, struct binary *binary, struct windows_code *code)
 {
     struct binary_frame frames[INLINED_MAX];
@@ -158,8 +164,7 @@ static bool enter_code(struct making *making, const struct place *place, uint32_
 {
     struct windows *windows = making->windows;
     struct windows_code code = {.module = place->module};
-    uint64_t hash = base_hash_bytes(place->module, place->module ? strlen(place->module) : 0,
-                                    place->address);
+    uint64_t hash = hash_of(place);
     bool found;
     if (util_index_find(&windows->codes_by_place, hash, is_at, windows->codes, place, number))
         return true;
@@ -389,6 +394,14 @@ enum base_status windows_of(struct profile *profile, const struct profile_limit_
     if (status != BASE_OK)
         windows_free(windows);
     return status;
+}
+
+bool windows_find(const struct windows *windows, const char *module, uint64_t address,
+                  uint32_t *code)
+{
+    struct place place = {.module = module, .address = address};
+    return util_index_find(&windows->codes_by_place, hash_of(&place), is_at, windows->codes, &place,
+                           code);
 }
 
 void windows_free(struct windows *windows)

@@ -43,6 +43,9 @@ struct windows {
 enum base_status windows_of(struct profile *profile, const struct profile_limit_loop *loop,
                             struct binary *binary, struct windows *windows);
 void windows_free(struct windows *windows);
+/* The code at that place. False: it was not executed. */
+bool windows_find(const struct windows *windows, const char *module, uint64_t address,
+                  uint32_t *code);
 
 /* Schedules of all windows of a loop for one memory model, added up. */
 struct windows_sum {
@@ -53,6 +56,11 @@ struct windows_sum {
     double path_units, path_front_end, path_buffer;
     enum schedule_kind shown; /* whose units and path that is */
 };
+
+/* By access of a window, cycles that its reuse distances let expect beyond a hit, malloc's. NULL: no memory. */
+float *windows_expect(const struct profile *profile, const struct windows *windows,
+                      const struct windows_window *window, const struct assess_memory *memory,
+                      float hit_cycles);
 
 /* The last of the machine's schedules that is known. */
 enum schedule_kind windows_kind(const struct model *model);

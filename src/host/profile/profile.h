@@ -873,6 +873,15 @@ struct profile_executed_access {
     uint32_t level; /* of the simulated caches, where it was found: 0 the first; their number: memory */
 };
 
+/* How far apart uses of the lines were that an executed instruction used again: 2^(bin / 4) to 2^((bin + 1) / 4) distinct lines in between,
+   in bin 0 also none. Of the whole run. */
+struct profile_executed_distance {
+    const char *module; /* never NULL */
+    uint64_t address;   /* of the instruction: ELF virtual address */
+    uint32_t bin;
+    double weight; /* of such uses */
+};
+
 /* The optimistic schedule of what a loop executed, for one memory model. Of all its windows. By loop. */
 struct profile_limit_schedule {
     uint32_t loop;
@@ -979,6 +988,7 @@ struct profile_limit_operation {
     X(executed_codes, executed_code)                                                               \
     X(executed_runs, executed_run)                                                                 \
     X(executed_accesses, executed_access)                                                          \
+    X(executed_distances, executed_distance)                                                       \
     X(limit_schedules, limit_schedule)                                                             \
     X(limit_uses, limit_use)                                                                       \
     X(limit_operations, limit_operation)

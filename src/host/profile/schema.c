@@ -843,6 +843,15 @@ static const struct schema_column executed_accesses_columns[] = {
 TABLE(executed_accesses, executed_access, "executed_access", 14, .merging = SCHEMA_PARTS,
       .owner = &schema_executed_windows, .order = SCHEMA_GROUPED);
 
+static const struct schema_column executed_distances_columns[] = {
+    {POSITION("id")},
+    {MEMBER(executed_distance, module), NAME, KEY},
+    {MEMBER(executed_distance, address), ADDRESS, KEY},
+    {MEMBER(executed_distance, bin), BELOW(256), KEY},
+    {MEMBER(executed_distance, weight), WEIGHT, SUM},
+};
+TABLE(executed_distances, executed_distance, "executed_distance", 14);
+
 static const struct schema_column limit_schedules_columns[] = {
     {POSITION("id")},
     {MEMBER(limit_schedule, loop), ID(limit_loops)},

@@ -33,7 +33,7 @@ enum { SLOWER_LEAST = 10, SLOWER_LEAST_FOLLOWED = 4, SLOWER_LEAST_PATHS = 4 };
 /* How much longer distances take than counts, at most, of the programs of docs/measurements.md; and one location of how many is
    followed where there is no time for all: as many as make errors of some hundredths for programs that touch a mebibyte. */
 static const double distances_slower = 2.5;
-enum { FOLLOWED_ONE_IN = 64 };
+enum { FOLLOWED_ONE_IN = 64, SLOWER_MOST = 150 };
 
 struct deep;
 
@@ -128,6 +128,13 @@ static bool record_distances(struct deep *deep)
     return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN);
 }
 
+/* The same where nothing has been counted before: distances of all locations take some hundred times the program's CPU time at most. */
+static bool record_distances_alone(struct deep *deep)
+{
+    bool all = SLOWER_MOST * deep->first->result.cpu_s < left_s(deep);
+    return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN);
+}
+
 static bool record_transfers(struct deep *deep)
 {
     return record_exact(deep, "sharing", EXACT_SHARING, 1);
@@ -190,6 +197,11 @@ static const struct step steps[] = {
      assess_measure}, /* the last one: deep_iterations */
 };
 
+static bool is_listed(const struct step *step)
+{
+    return step >= steps && step < steps + BASE_COUNT(steps);
+}
+
 /*
  * Steps of the exact engine divide what is left of the time evenly; what one does not need is for those behind it. The others take
  * no longer than the first run did, and have all of it.
@@ -197,10 +209,10 @@ static const struct step steps[] = {
 static void share_time(struct deep *deep, const struct profile *profile)
 {
     uint64_t now_ns = monotonic_ns(), end_ns = sequel_deadline_ns(deep->sequel), steps_left = 0;
-    for (const struct step *step = deep->step; step < steps + BASE_COUNT(steps); step++)
+    for (const struct step *step = deep->step; is_listed(step) && step < steps + BASE_COUNT(steps); step++)
         steps_left += step->exact && step->applies(profile);
     deep->until_ns = end_ns;
-    if (deep->step->exact && steps_left && now_ns < end_ns)
+    if (deep->step->exact && is_listed(deep->step) && steps_left && now_ns < end_ns)
         deep->until_ns = now_ns + (end_ns - now_ns) / steps_left;
 }
 
@@ -361,6 +373,17 @@ void deep_run(struct recording *recording, const struct sequel *sequel)
         deep.step = &steps[i];
         take_step(&deep);
     }
+}
+
+void deep_distances(struct recording *recording, const struct sequel *sequel)
+{
+    static const struct step step = {"measure how far apart uses of the same data are",
+                                     SLOWER_LEAST_FOLLOWED, true, always,
+                                     record_distances_alone, assess_take_distances};
+    struct deep deep;
+    begin(&deep, recording, sequel);
+    deep.step = &step;
+    take_step(&deep);
 }
 
 void deep_iterations(struct recording *recording, const struct sequel *sequel)

@@ -479,6 +479,8 @@ static void attach(struct recording *recording)
         return;
     recording_note_signals();
     deep_iterations(recording, &assessing->sequel);
+    if (assessing->memory.memory.models >> EXECUTED_EXPECTED & 1)
+        deep_distances(recording, &assessing->sequel);
     launch_signals_release();
     if (!schedule_run(recording, assessing))
         say("%s", assessing->error);
@@ -605,7 +607,8 @@ static const struct option_spec limits_options[] = {
      .help = "How long loads take in schedules of what was executed, one or more of: uniform, all "
              "hit the first-level cache; compulsory, the first access to each cache line of a "
              "window misses; caches, those of this machine are simulated, which makes the second "
-             "run slower. What misses take is measured if the machine is this one, else given by "
+             "run slower; reuse, each load takes as long as is to be expected by how far apart "
+             "uses of its lines are, which a third run measures. What misses take is measured if the machine is this one, else given by "
              "--latency. Default: uniform, and compulsory where that is known."},
     {"levels", 0, OPTION_TEXT, OWN(limits_settings, levels), .argument = "LIST",
      .help = "Compile the source at each of these levels, such as O0,O1,O2,O3, which is given to "

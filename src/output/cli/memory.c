@@ -127,5 +127,13 @@ bool memory_choose(struct memory_choice *choice, char *why, size_t why_bytes)
         models = 1U << EXECUTED_UNIFORM;
     }
     choice->memory.models = models;
-    return !(models >> EXECUTED_CACHES & 1) || list_caches(&known, choice, why, why_bytes);
+    if (!(models & (1U << EXECUTED_CACHES | 1U << EXECUTED_EXPECTED)))
+        return true;
+    if (!list_caches(&known, choice, why, why_bytes))
+        return false;
+    for (size_t i = 0; i < choice->levels_count; i++)
+        choice->memory.lines[i] = (double)choice->levels[i].bytes / CACHE_LINE_BYTES;
+    if (!(models >> EXECUTED_CACHES & 1))
+        choice->levels_count = 0;
+    return true;
 }

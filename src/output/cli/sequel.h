@@ -76,4 +76,7 @@ void deep_run(struct recording *recording, const struct sequel *sequel);
 /* Once more to count iterations of the loops that the first profile has bounds of (sequel_clock). */
 void deep_iterations(struct recording *recording, const struct sequel *sequel);
 
+/* Once more to measure reuse distances of what the loops executed. */
+void deep_distances(struct recording *recording, const struct sequel *sequel);
+
 #endif
