@@ -42,6 +42,7 @@ enum base_status assess_find(struct binary *binary, const char *shown,
 struct assess_options {
     const struct model *model;
     const struct bounds_latencies *latencies; /* NULL: the model's */
+    const struct assess_target *only; /* of a run's loops; NULL: all */
 };
 
 /* Starts a profile of a verb that runs nothing. Strings are copied. False: no memory. */

@@ -27,7 +27,8 @@ static void print_windows(const struct windows *windows, const struct windows_su
 {
     util_text_print(text,
                     "executed: %" PRIu64 " iterations, %" PRIu64
-                    " instructions, of which %.1f %% in the loop itself\n"
+                    " instructions, of which %.1f %% in the loop and what it "
+                    "calls\n"
                     "in %zu window%s, drawn from %" PRIu64 " executions of its head\n\n",
                     sum->iterations, sum->instructions,
                     100 * (double)sum->inside / (double)sum->instructions, windows->count,

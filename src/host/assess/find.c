@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Loops of a file that a user names. */
-#include "assess/assess.h"
+#include "assess/internal.h"
 
 #include "cfg/cfg.h"
 
@@ -79,6 +79,21 @@ static bool is_at(const struct bodies_loop *loop, const struct assess_target *ta
         last = place->line > last ? place->line : last;
     }
     return around && first <= target->line && target->line <= last;
+}
+
+bool find_matches(const struct bodies_loop *loop, const struct assess_target *target)
+{
+    char *end = NULL;
+    if (target->function && strncmp(target->function, "0x", 2) == 0) {
+        uint64_t address = strtoull(target->function, &end, 16);
+        for (size_t i = 0; i < loop->block.count; i++)
+            if (loop->block.instructions[i].address == address)
+                return true;
+        return false;
+    }
+    if (target->function)
+        return same_start(loop->function, target->function, ".(");
+    return is_at(loop, target, true);
 }
 
 static void move_loop(struct bodies *from, size_t index, struct bodies *to)

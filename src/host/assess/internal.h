@@ -8,4 +8,7 @@
 /* What a loop with a share and counted iterations took, of the CPU time of the profile's samples. */
 void measure_loops(struct profile *profile);
 
+/* Is that one of those that are meant? */
+bool find_matches(const struct bodies_loop *loop, const struct assess_target *target);
+
 #endif

@@ -29,6 +29,7 @@ struct hottest {
     struct found *items;
     size_t count, capacity;
     uint64_t other;
+    const struct assess_target *only;
 };
 
 static int by_address(const void *a, const void *b)
@@ -80,7 +81,8 @@ static double weigh(void *context, uint64_t start, uint64_t end)
 static enum base_status take_hot(struct bodies *bodies, const char *module, struct hottest *hottest)
 {
     for (size_t i = 0; i < bodies->count; i++) {
-        if (bodies->loops[i].weight <= 0)
+        if (bodies->loops[i].weight <= 0 ||
+            (hottest->only && !find_matches(&bodies->loops[i], hottest->only)))
             continue;
         if (!UTIL_PUSH(hottest->items, hottest->count, hottest->capacity,
                        (struct found){bodies->loops[i], module}))
@@ -227,7 +229,7 @@ enum base_status assess_profile(struct profile *profile, const struct binary_opt
                                 const struct assess_options *options, size_t limit)
 {
     struct samples samples = {0};
-    struct hottest hottest = {0};
+    struct hottest hottest = {.only = options->only};
     struct counted counted = {0};
     size_t modules = profile->modules_count;
     struct binary **binaries = calloc(modules + 1, sizeof *binaries);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many instructions that are neither the loop's nor of what it calls part two visits of it; and less between them is scheduled with
-   them. */
-enum { GAP_MAX = 256, INLINED_MAX = 32 };
+/* More instructions than that, neither the loop's nor of what it calls, part two visits of it; fewer are scheduled with these: values go
+   through them. */
+enum { GAP_MAX = 64, INLINED_MAX = 32 };
 
 /* ---- which windows ------------------------------------------------------------------------------- */
 
@@ -317,6 +317,7 @@ static enum base_status fill_window(const struct making *making, uint32_t number
                                     const struct part *part, struct windows_window *window)
 {
     const struct profile *profile = making->profile;
+    bool calls = false;
     size_t access = BASE_FIRST(i, profile->executed_accesses_count,
                                profile->executed_accesses[i].window >= number);
     for (size_t s = part->from; s < part->to; s++) {
@@ -330,7 +331,7 @@ static enum base_status fill_window(const struct making *making, uint32_t number
         bool fresh = window->executed.block.count > before;
         if (fresh && code->inside && code->instruction.address == making->loop->address)
             window->iteration_count++;
-        window->inside += fresh && code->inside;
+        window->inside += whereabouts(making, code, &calls) != OUTSIDE && fresh;
         code->times += fresh;
         if ((fresh && !note_step(window, making->steps[s], (uint32_t)window->iteration_count)) ||
             !add_accesses(making, number, (uint32_t)s, &access, &window->executed))

@@ -889,7 +889,7 @@ struct profile_limit_schedule {
     uint32_t windows;      /* that it is of */
     uint64_t iterations;   /* executions of the head in them */
     uint64_t instructions; /* in them */
-    uint64_t inside;       /* of these, in the loop itself */
+    uint64_t inside;       /* of these, in the loop and what it calls */
     uint64_t loads, misses; /* executed; that take longer than a hit */
     double data_flow, units; /* cycles an iteration: by dependences alone; and the units */
     double machine;          /* and front end and reorder buffer; negative: that is not known */

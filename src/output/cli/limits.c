@@ -22,7 +22,7 @@
 enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
 
 struct limits_settings {
-    const char *machine, *latency, *memory, *levels, *graph, *schedule, *profile, *hex, *hex_file;
+    const char *machine, *latency, *memory, *only, *levels, *graph, *schedule, *profile, *hex, *hex_file;
     int loop, measure;
     uint64_t max_s;
 };
@@ -32,6 +32,13 @@ static const struct limits_settings *own(const struct settings *settings)
     return (const void *)settings->own;
 }
 
+/* What is named. */
+struct named {
+    char path[WORD_BYTES];
+    char function[WORD_BYTES], file[WORD_BYTES]; /* "": none */
+    struct assess_target target;
+};
+
 struct assessing {
     const struct settings *settings;
     struct assess_options options;
@@ -40,6 +47,7 @@ struct assessing {
     struct profile *profile;
     struct util_text graph, schedule;
     struct memory_choice memory;
+    struct named only;
     struct run_settings further; /* --measure, --schedule */
     struct sequel sequel;
     char error[ASSESS_ERROR_BYTES];
@@ -71,12 +79,6 @@ static bool list_machines(void)
 }
 
 /* ---- what is named ------------------------------------------------------------------------------------ */
-
-struct named {
-    char path[WORD_BYTES];
-    char function[WORD_BYTES], file[WORD_BYTES]; /* "": none */
-    struct assess_target target;
-};
 
 static bool is_number(const char *text)
 {
@@ -334,6 +336,10 @@ static bool begin(struct assessing *assessing, const struct settings *settings)
         }
         assessing->options.latencies = &assessing->latencies;
     }
+    if (own(settings)->only) {
+        read_place(own(settings)->only, &assessing->only);
+        assessing->options.only = &assessing->only.target;
+    }
     return open_model(assessing);
 }
 
@@ -412,7 +418,10 @@ static bool assess_run(struct assessing *assessing)
                  base_status_text(status));
     else if (!assessing->profile->limit_runs_count)
         snprintf(assessing->error, sizeof assessing->error,
-                 "no sample of CPU time was taken in a loop.");
+                 own(assessing->settings)->only
+                     ? "no sample of CPU time was taken in a loop of '%s'."
+                     : "no sample of CPU time was taken in a loop.",
+                 own(assessing->settings)->only);
     return status == BASE_OK && assessing->profile->limit_runs_count;
 }
 
@@ -527,7 +536,7 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
     if (own(settings)->hex && own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
     if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
-        own(settings)->profile || own(settings)->measure || own(settings)->memory ||
+        own(settings)->profile || own(settings)->measure || own(settings)->memory || own(settings)->only ||
         settings->output)
         return say_usage(
             "limits",
@@ -573,6 +582,9 @@ static int limits_run(const struct settings *settings, int count, char **operand
     if (own(settings)->memory && (files || !(runs_twice(settings) || own(settings)->profile)))
         return say_usage("limits", "--memory is for what a command executed: --schedule or "
                                    "--measure with one behind --, or --profile");
+    if (own(settings)->only && files)
+        return say_usage("limits", "--only is for the loops of a run; FILE:%s names those of FILE",
+                         own(settings)->only);
     if (own(settings)->measure && (files || own(settings)->profile))
         return say_usage("limits", "--measure needs a command that is run, behind --");
     if (own(settings)->profile)
@@ -603,13 +615,16 @@ static const struct option_spec limits_options[] = {
      .help = "Latencies in cycles in place of the model's, such as load=2,div=12,store=2. Names: "
              "load, store, add, mul, fma, "
              "div, sqrt, move, other; and l2, l3 and memory for --memory."},
+    {"only", 0, OPTION_TEXT, OWN(limits_settings, only), .argument = "PLACE",
+     .help = "Of the loops of a COMMAND or --profile only those of PLACE: a function, a line, "
+             "FILE:LINE, or the address of an instruction (0x...)."},
     {"memory", 0, OPTION_TEXT, OWN(limits_settings, memory), .argument = "LIST",
      .help = "How long loads take in schedules of what was executed, one or more of: uniform, all "
              "hit the first-level cache; compulsory, the first access to each cache line of a "
              "window misses; caches, those of this machine are simulated, which makes the second "
              "run slower; reuse, each load takes as long as is to be expected by how far apart "
              "uses of its lines are, which a third run measures. What misses take is measured if the machine is this one, else given by "
-             "--latency. Default: uniform, and compulsory where that is known."},
+             "--latency. Default: uniform."},
     {"levels", 0, OPTION_TEXT, OWN(limits_settings, levels), .argument = "LIST",
      .help = "Compile the source at each of these levels, such as O0,O1,O2,O3, which is given to "
              "the compiler behind its "

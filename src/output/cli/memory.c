@@ -109,7 +109,7 @@ static bool list_caches(const struct known *known, struct memory_choice *choice,
 bool memory_choose(struct memory_choice *choice, char *why, size_t why_bytes)
 {
     struct known known = given(choice->by_hand);
-    unsigned models = 1U << EXECUTED_UNIFORM | 1U << EXECUTED_COMPULSORY;
+    unsigned models = 1U << EXECUTED_UNIFORM;
     if (choice->models && !read_models(choice->models, &models, why, why_bytes))
         return false;
     choice->levels_count = 0;
@@ -118,13 +118,10 @@ bool memory_choose(struct memory_choice *choice, char *why, size_t why_bytes)
         time_memory(&known);
     list_levels(&known, &choice->memory.latencies);
     if (wants && choice->memory.latencies.levels < 2) {
-        if (choice->models) {
-            snprintf(why, why_bytes,
-                     "what loads take that miss is not known of this machine: give it, as in "
-                     "--latency l2=14,l3=50,memory=250");
-            return false;
-        }
-        models = 1U << EXECUTED_UNIFORM;
+        snprintf(why, why_bytes,
+                 "what loads take that miss is not known of this machine: give it, as in "
+                 "--latency l2=14,l3=50,memory=250");
+        return false;
     }
     choice->memory.models = models;
     if (!(models & (1U << EXECUTED_CACHES | 1U << EXECUTED_EXPECTED)))

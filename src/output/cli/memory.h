@@ -7,7 +7,7 @@
 #include "cache/cache.h"
 
 struct memory_choice {
-    const char *models;                      /* list of names, or NULL: what can be had without asking for it */
+    const char *models;                      /* list of names, or NULL: uniform */
     bool here;                               /* the machine is this one, whose memory may be timed */
     const struct bounds_latencies *by_hand;  /* NULL: none */
     struct assess_memory memory;             /* what is made of it */

@@ -76,6 +76,7 @@ static void remark_measured(const struct limits_loop *loop, char *remark, size_t
 /* What it executed, and how that might be scheduled. */
 static void remark_schedule(const struct limits_loop *loop, char *remark, size_t bytes)
 {
+    const struct profile_limit_schedule *first = loop->schedules;
     static const char *const memories[] = {
         "if all loads hit", "if first touches of lines miss", "with simulated caches",
         "with misses as reuse distances let expect"};
@@ -94,8 +95,21 @@ static void remark_schedule(const struct limits_loop *loop, char *remark, size_t
                       schedule->machine);
         print_add(remark, bytes, " %s", memories[schedule->memory]);
     }
-    if (loop->schedules_count)
-        print_add(remark, bytes, ". ");
+    if (!loop->schedules_count)
+        return;
+    print_add(remark, bytes, ". ");
+    if (first->inside < 0.95 * (double)first->instructions)
+        print_add(remark, bytes,
+                  "%.0f %% of the instructions lie between visits of the loop: they count in. ",
+                  100 * (1 - (double)first->inside / (double)first->instructions));
+}
+
+static void print_remark(struct printer *printer, const char *remark)
+{
+    if (!remark[0])
+        return;
+    fprintf(printer->out, "      ");
+    print_wrap(printer, DIM, 6, 6, remark);
 }
 
 static void print_bounds(struct printer *printer, const struct limits_loop *loop)
@@ -115,7 +129,6 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
     if (row->measured >= 0)
         print_bound(printer, "measured", row->measured, most, "");
     remark_measured(loop, remark, sizeof remark);
-    remark_schedule(loop, remark, sizeof remark);
     if (row->recurrence_most > row->recurrence * 1.02)
         print_add(
             remark, sizeof remark,
@@ -128,10 +141,10 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
     if (row->unknown)
         print_add(remark, sizeof remark, "The model knows nothing of %u of the instructions.",
                   row->unknown);
-    if (!remark[0])
-        return;
-    fprintf(printer->out, "      ");
-    print_wrap(printer, DIM, 6, 6, remark);
+    print_remark(printer, remark);
+    remark[0] = 0;
+    remark_schedule(loop, remark, sizeof remark);
+    print_remark(printer, remark);
 }
 
 /* ---- the critical circuit ------------------------------------------------------------------------------ */
