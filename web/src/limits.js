@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Loops and what bounds them: bounds side by side, the instructions with the units' pressure, and the critical circuit drawn beside them.
-import { h, nameSpan } from "./dom.js";
+// Loops and what bounds them: bounds side by side, the instructions with the units' pressure, and the critical circuit drawn beside them;
+// the schedule of what they executed, unit by unit.
+import { h, nameSpan, svg } from "./dom.js";
 import { percent, place, several } from "./format.js";
 import { bar } from "./table.js";
 
@@ -12,9 +13,9 @@ const cycles = (value) => (value === null || value === undefined ? "" : Number(v
 const loopName = (loop) => (loop.level ? `-${loop.level}: ` : "") + (loop.function ?? "the block");
 
 function bounds(loop) {
-  const most = Math.max(loop.predicted, loop.measured ?? 0, 1e-9);
+  const most = Math.max(loop.predicted, loop.measured ?? 0, loop.schedule ? loop.bounds.schedule : 0, 1e-9);
   const rows = [["recurrence", loop.bounds.recurrence], ["units", loop.bounds.resource], ["front end", loop.bounds.frontend], ["certified", loop.certified], ["predicted", loop.predicted],
-    loop.measured !== null && ["measured", loop.measured]].filter(Boolean);
+    loop.schedule && ["schedule", loop.bounds.schedule], loop.measured !== null && ["measured", loop.measured]].filter(Boolean);
   const how = loop.measured === null ? null : h("p", { class: "note" }, `Measured, within ${percent(loop.measured_error)}: CPU time of samples` +
     (loop.iterations === null ? "" : ` over ${loop.iterations.toLocaleString("en")} iterations, counted in another run`) + (loop.ways > 1 ? "; the mean of all ways through it." : "."));
   return h("section", null, h("h4", null, "Cycles an iteration, at least"), how, h("div", { class: "table" }, h("table", null, h("tbody", null, rows.map(([name, value]) =>
@@ -48,10 +49,51 @@ function resources(loop) {
       h("td", null, bar(row.cycles / most))))))));
 }
 
+const MEMORY = { uniform: "all loads hit", compulsory: "first touches of lines miss", caches: "caches simulated", reuse: "as reuse distances let expect" };
+
+function models(schedule) {
+  const { iterations, instructions, inside, windows } = schedule, most = Math.max(1e-9, ...schedule.models.map((model) => model.machine ?? model.units));
+  const columns = [["by dependences alone", "data_flow"], ["with the units", "units"], ["with the reorder buffer", "machine"]];
+  return [h("p", { class: "note" }, `Of ${iterations.toLocaleString("en")} iterations in ${several(windows, "window")}, ${instructions.toLocaleString("en")} instructions, ` +
+    `${percent(inside / instructions)} of them in the loop and what it calls; each as soon as possible.` + (schedule.models[0].machine === null ? " How far this machine looks ahead is not known." : "")),
+  h("div", { class: "table" }, h("table", null, h("tbody", null, schedule.models.flatMap((model) => columns.filter(([, key]) => model[key] !== null).map(([title, key], i) =>
+    h("tr", null, h("td", { class: "text" }, i ? "" : MEMORY[model.memory] ?? model.memory), h("td", { class: "text" }, title), h("td", { class: "figure" }, cycles(model[key])), h("td", null, bar(model[key] / most))))))))];
+}
+
+function uses(schedule) {
+  return h("div", { class: "table" }, h("table", null, h("tbody", null, schedule.units.map((unit) =>
+    h("tr", null, h("td", { class: "text" }, unit.name), h("td", { class: "figure" }, cycles(unit.cycles)), h("td", { class: "figure" }, percent(unit.ratio)), h("td", null, bar(Math.min(1, unit.ratio))))))));
+}
+
+const SCALE = 13, ROW = 17, NAMES = 150, MOST_CYCLES = 200;
+
+// Time goes to the right, a row a unit; what needs none, or waits for nothing, is in the last. A box is the cycle in which the unit begins, the line behind it reaches to the result.
+function picture(schedule) {
+  const shown = schedule.operations.filter((operation) => operation.begins < MOST_CYCLES);
+  const rows = [...schedule.units.map((unit) => unit.name).filter((name) => shown.some((operation) => operation.unit === name)), null];
+  const ends = Math.min(MOST_CYCLES, Math.max(1, ...shown.map((operation) => operation.ends))), width = NAMES + SCALE * (ends + 1), height = ROW * (rows.length + 1);
+  const x = (cycle) => (NAMES + SCALE * Math.min(cycle, ends)).toFixed(1), ticks = [];
+  for (let cycle = 0; cycle <= ends; cycle += 10) ticks.push(svg("line", { class: "grid", x1: x(cycle), x2: x(cycle), y1: 0, y2: ROW * rows.length }), svg("text", { class: "tick", x: x(cycle), y: height - 4, "text-anchor": "middle" }, cycle));
+  return h("div", { class: "schedule" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "the schedule of the first iterations" }, ticks,
+    rows.map((name, i) => svg("text", { class: "tick", x: NAMES - 6, y: ROW * i + 12, "text-anchor": "end" }, name === null ? "no unit" : name.length > 20 ? `${name.slice(0, 19)}…` : name)),
+    shown.map((operation) => {
+      const y = ROW * Math.max(0, rows.indexOf(rows.includes(operation.unit) ? operation.unit : null));
+      return svg("g", { class: operation.iteration % 2 ? "operation" : "operation even" },
+        svg("line", { x1: x(operation.begins), x2: x(operation.ends), y1: y + ROW - 4, y2: y + ROW - 4 }), svg("rect", { x: x(operation.begins), y: y + 2, width: SCALE - 2, height: ROW - 6 }),
+        svg("title", null, `${operation.instruction}${operation.kind === "compute" ? "" : `, ${operation.kind}`}; iteration ${operation.iteration}, cycle ${cycles(operation.begins)} to ${cycles(operation.ends)}${operation.line ? `; ${place(operation)}` : ""}`));
+    })));
+}
+
+function executed(loop) {
+  const { schedule } = loop;
+  return schedule && h("section", null, h("h4", null, "Optimistic schedule of what it executed, cycles an iteration"), models(schedule), h("h4", null, "Use of its units"), uses(schedule),
+    schedule.operations.length > 0 && [h("h4", null, "Its first iterations, cycle by cycle"), picture(schedule)]);
+}
+
 function detail(loop, app) {
   return h("div", { class: "detail" }, h("h3", null, nameSpan(loopName(loop)), " ", h("span", { class: "place" }, loop.line ? place(loop) : loop.address), " ",
     h("button", { class: "copy", onclick: () => app.copy(loop.function ?? "") }, "copy name")),
-  h("p", { class: "advice" }, loop.verdict), loop.advice && h("p", { class: "advice" }, loop.advice.text), bounds(loop), instructions(loop), resources(loop));
+  h("p", { class: "advice" }, loop.verdict), loop.advice && h("p", { class: "advice" }, loop.advice.text), bounds(loop), instructions(loop), executed(loop), resources(loop));
 }
 
 function entry(loop, index, chosen, app) {

@@ -52,6 +52,7 @@ struct deep {
     const struct step *step;
     const struct profile *profile; /* the first run's, while a step's is recorded */
     uint64_t until_ns;           /* the step's run has to end then */
+    struct model *model;         /* that loops have bounds of; NULL: none */
     double counts_s;             /* what counting all accesses took; 0: not known */
     struct launch_result result; /* of the step's run */
     char place[LAUNCH_PATH_BYTES + 8];
@@ -304,7 +305,6 @@ static bool bound_with(struct deep *deep, struct profile *profile, const struct 
 static void bound_loops(struct deep *deep)
 {
     struct profile *profile = NULL;
-    struct model *model = NULL;
     struct util_text why = {0};
     deep->until_ns = sequel_deadline_ns(deep->sequel);
     if (left_s(deep) < CALIBRATION_MOST_S)
@@ -317,11 +317,11 @@ static void bound_loops(struct deep *deep)
         profile_free(profile);
         return;
     }
-    bool good = machine_open("here", deep->first->settings->quiet, &model, &why) == BASE_OK;
+    bool good = machine_open("here", deep->first->settings->quiet, &deep->model, &why) == BASE_OK;
     if (!good)
         snprintf(deep->sentence, sizeof deep->sentence, "loops have no bounds: %.*s",
                  (int)(sizeof deep->sentence / 2), why.count ? why.bytes : "out of memory");
-    if (good && bound_with(deep, profile, model)) {
+    if (good && bound_with(deep, profile, deep->model)) {
         sequel_clock(deep->sequel, profile);
     } else {
         say("%s", deep->sentence);
@@ -329,8 +329,29 @@ static void bound_loops(struct deep *deep)
     }
     if (!sequel_replace(deep->first, profile, deep->error))
         say("%s", deep->error);
-    model_close(model);
     util_text_free(&why);
+    profile_free(profile);
+}
+
+/* What they executed, as soon as possible. */
+static void schedule_loops(struct deep *deep)
+{
+    struct profile *profile = NULL;
+    struct binary_options symbols = symbol_options(deep->first->settings);
+    const struct assess_memory memory = {.models = 1U << EXECUTED_UNIFORM,
+                                         .latencies = {.levels = 1}};
+    if (!deep->model)
+        return;
+    if (profile_read(deep->first->written, &profile, deep->error, sizeof deep->error) != BASE_OK) {
+        say("%s", deep->error);
+        return;
+    }
+    if (profile->executed_windows_count &&
+        (assess_executed(profile, &symbols, &(struct assess_options){.model = deep->model}, &memory,
+                         NULL) != BASE_OK ||
+         !sequel_replace(deep->first, profile, deep->error)))
+        say("loops have no schedules: %s",
+            deep->error[0] ? deep->error : base_status_text(BASE_NO_MEMORY));
     profile_free(profile);
 }
 
@@ -373,6 +394,8 @@ void deep_run(struct recording *recording, const struct sequel *sequel)
         deep.step = &steps[i];
         take_step(&deep);
     }
+    schedule_loops(&deep);
+    model_close(deep.model);
 }
 
 void deep_distances(struct recording *recording, const struct sequel *sequel)
