@@ -123,8 +123,10 @@ field()
     limits --machine skylake --schedule schedule.txt "$BATS_FILE_TMPDIR/program:dot"
     grep -q "^dot, loop at 0x" schedule.txt
     grep -q "4.00  addsd %xmm0, %xmm1  (kernels.c:5)" schedule.txt
-    try 2 "$HEADROOM" limits --schedule schedule.txt -- true
-    grep -q "schedule is for the loops of a FILE" err
+    try 2 "$HEADROOM" limits --memory compulsory "$BATS_FILE_TMPDIR/program:dot"
+    grep -q "memory is for what a command executed" err
+    try 2 "$HEADROOM" limits --only dot "$BATS_FILE_TMPDIR/program:dot"
+    grep -q "only is for the loops of a run" err
     try 2 "$HEADROOM" limits --graph graph.dot -- true
     grep -q "graph is for the loops of a FILE" err
     try 1 "$HEADROOM" limits --machine skylake --levels "$(printf 'O2,%.0s' {1..17})" "$BATS_FILE_TMPDIR/kernels.c:dot" -- "${CC:-cc}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Loops whose executed instructions have schedules that are known, by hand, for Skylake: tests/cli/executed.bats. Numbers of iterations
-# are in rdi. Each is entered once.
+# are in rdi. Each is entered once. How often a loop of a table's machine waits for what: 5 cycles for a load, 4 if its address was just
+# loaded, and 4 from a store to the load of it.
         .text
 
 # Adds to places of which every fourth is the same. Through that place an addition waits for the one four iterations before: 4 cycles
@@ -10,10 +11,12 @@
 meets:
         .cfi_startproc
         xorl    %ecx, %ecx
+        leaq    indices(%rip), %r8
+        leaq    places(%rip), %r9
 1:      movl    %ecx, %edx
         andl    $1023, %edx
-        movq    indices(,%rdx,8), %rsi
-        addq    %rdi, places(,%rsi,8)
+        movq    (%r8,%rdx,8), %rsi
+        addq    %rdi, (%r9,%rsi,8)
         incq    %rcx
         cmpq    %rdi, %rcx
         jne     1b
