@@ -63,8 +63,8 @@ static void step(struct run *run, size_t instruction)
 static void touch(struct run *run, uint64_t address, uint16_t bytes, bool store)
 {
     assert_true(executed_access(
-        &run->executed, &(struct executed_access){
-                            .address = address, .bytes = bytes, .store = store}));
+        &run->executed,
+        &(struct executed_access){.address = address, .bytes = bytes, .store = store}));
 }
 
 /* Nothing begins before what it needs is there. */
@@ -231,8 +231,7 @@ static void halves_are_not_forwarded(void **state)
     step(&run, 2);
     touch(&run, 0x1000, 8, false);
     double failed = schedule_all(&run, EXECUTED_UNIFORM, 0).cycles[SCHEDULE_DATA_FLOW];
-    const struct model_figure *figure =
-        &model_machine(run.model)->figures[MODEL_FORWARD_FAILED];
+    const struct model_figure *figure = &model_machine(run.model)->figures[MODEL_FORWARD_FAILED];
     assert_true(failed >= figure->value);
     drop(&run);
     run = BEGIN(halves);
@@ -335,8 +334,7 @@ static void windows_are_bounded(void **state)
 {
     struct run run = BEGIN(chase);
     struct executed_graph graph;
-    assert_int_equal(executed_depend(&run.executed, run.model, NULL, NULL, &graph),
-                     BASE_NOT_FOUND);
+    assert_int_equal(executed_depend(&run.executed, run.model, NULL, NULL, &graph), BASE_NOT_FOUND);
     for (unsigned i = 0; i < EXECUTED_INSTRUCTIONS_MAX; i++)
         step(&run, i % 3);
     assert_int_equal(executed_add(&run.executed, &run.code.instructions[0]), BASE_TOO_LARGE);

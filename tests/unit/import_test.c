@@ -952,8 +952,8 @@ static void log_steps(struct thread *image, uint32_t window, const uint64_t *wor
 
 static void what_was_executed_is_read(void **state)
 {
-    const uint64_t words[] = {WIRE_EXECUTED_PIECE | 1, 0x7000,
-                              WIRE_EXECUTED_PIECE | 2, WIRE_EXECUTED_PIECE | 1, 0x7008};
+    const uint64_t words[] = {WIRE_EXECUTED_PIECE | 1, 0x7000, WIRE_EXECUTED_PIECE | 2,
+                              WIRE_EXECUTED_PIECE | 1, 0x7008};
     const uint64_t bad[] = {UINT64_C(1) << WIRE_EXECUTED_SHIFT, WIRE_EXECUTED_PIECE | 9, 0x7000};
     struct log log;
     exact_begin(&log, 3);
@@ -962,7 +962,7 @@ static void what_was_executed_is_read(void **state)
     log_piece(&image, 1, 2);
     log_piece(&image, 2, 3); /* lengths do not add up */
     log_piece(&image, 2, 2);
-    log_piece(&image, 7, 2); /* not the next one */
+    log_piece(&image, 7, 2);        /* not the next one */
     log_steps(&image, 1, words, 1); /* of no window */
     WRITE(&image, WIRE_EXECUTED_WINDOW, executed_window, .window = 1, .module = 77, .head = 0x2000,
           .execution = 3, .executions = 9); /* of no module */

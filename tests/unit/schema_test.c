@@ -277,16 +277,17 @@ static void files_of_version_12_are_read(void **state)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(
-        sqlite3_exec(db,
-                     "DROP TABLE limit_operation; DROP TABLE limit_use; DROP TABLE limit_schedule;"
-                     "DROP TABLE executed_distance; DROP TABLE executed_access; DROP TABLE executed_run;"
-                     "DROP TABLE executed_code; DROP TABLE executed_window;"
-                     "DROP TABLE limit_arc; DROP TABLE limit_resource;"
-                     "DROP TABLE limit_instruction; DROP TABLE limit_loop; DROP TABLE limit_run;"
-                     "ALTER TABLE transfer DROP COLUMN kind; ALTER TABLE transfer DROP COLUMN size;"
-                     "ALTER TABLE shared_watch DROP COLUMN cross_process;"
-                     "DELETE FROM run WHERE key = 'short_threads'; PRAGMA user_version = 12",
-                     NULL, NULL, NULL),
+        sqlite3_exec(
+            db,
+            "DROP TABLE limit_operation; DROP TABLE limit_use; DROP TABLE limit_schedule;"
+            "DROP TABLE executed_distance; DROP TABLE executed_access; DROP TABLE executed_run;"
+            "DROP TABLE executed_code; DROP TABLE executed_window;"
+            "DROP TABLE limit_arc; DROP TABLE limit_resource;"
+            "DROP TABLE limit_instruction; DROP TABLE limit_loop; DROP TABLE limit_run;"
+            "ALTER TABLE transfer DROP COLUMN kind; ALTER TABLE transfer DROP COLUMN size;"
+            "ALTER TABLE shared_watch DROP COLUMN cross_process;"
+            "DELETE FROM run WHERE key = 'short_threads'; PRAGMA user_version = 12",
+            NULL, NULL, NULL),
         SQLITE_OK);
     sqlite3_close(db);
     if (profile_read(path, &got, error, sizeof error) != BASE_OK)

@@ -59,7 +59,7 @@ struct bodies_extent {
     uint64_t start, end; /* of the function */
     struct bodies_range {
         uint64_t start, end;
-    } *ranges; /* malloc's */
+    } * ranges; /* malloc's */
     size_t range_count;
 };
 /* head: address of its first instruction. BASE_NOT_FOUND: no loop begins there; BASE_NO_MEMORY; else as bodies_of. */

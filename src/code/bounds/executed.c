@@ -75,8 +75,7 @@ void executed_free(struct executed *executed)
 
 static size_t end_of_accesses(const struct executed *executed, uint32_t at)
 {
-    return at + 1 < executed->block.count ? executed->first_access[at + 1]
-                                          : executed->access_count;
+    return at + 1 < executed->block.count ? executed->first_access[at + 1] : executed->access_count;
 }
 
 bool executed_has_buffer(const struct model *model)
@@ -176,8 +175,7 @@ static bool find_waits(const struct executed *executed, enum executed_memory mem
         const struct executed_access *access = &executed->accesses[a];
         uint32_t level = 0;
         bool first = false;
-        if (memory == EXECUTED_COMPULSORY && access->bytes &&
-            !touch_lines(lines, access, &first))
+        if (memory == EXECUTED_COMPULSORY && access->bytes && !touch_lines(lines, access, &first))
             return false;
         if (first)
             level = latencies->levels - 1;
@@ -294,9 +292,8 @@ enum base_status executed_depend(const struct executed *executed, const struct m
                                  const struct bounds_latencies *latencies, const int32_t *waits,
                                  struct executed_graph *graph)
 {
-    struct executed_graph made = {.executed = executed,
-                                  .model = model,
-                                  .options = {.graph = true, .latencies = latencies}};
+    struct executed_graph made = {
+        .executed = executed, .model = model, .options = {.graph = true, .latencies = latencies}};
     if (!executed->block.count)
         return BASE_NOT_FOUND;
     enum base_status status = make_graph(&made, waits);

@@ -19,8 +19,8 @@
 
 enum {
     EXECUTED_INSTRUCTIONS_MAX = BOUNDS_INSTRUCTIONS_MAX,
-    EXECUTED_ACCESS_BYTES = 64,  /* what is longer counts as so long */
-    EXECUTED_LEVELS = 5,         /* the first-level cache, up to three others, memory */
+    EXECUTED_ACCESS_BYTES = 64, /* what is longer counts as so long */
+    EXECUTED_LEVELS = 5,        /* the first-level cache, up to three others, memory */
 };
 
 struct executed_access {
@@ -30,7 +30,7 @@ struct executed_access {
     bool store;
 };
 
-struct executed { /* {0} is empty */
+struct executed {              /* {0} is empty */
     struct bounds_block block; /* in order of execution */
     uint32_t *first_access;    /* by instruction; those of the last end at access_count */
     size_t first_capacity;
@@ -55,11 +55,13 @@ enum executed_memory {
     EXECUTED_EXPECTED,   /* each load has a latency of its own: what reuse distances let expect */
     EXECUTED_MEMORIES
 };
-extern const char *const executed_memory_names[EXECUTED_MEMORIES]; /* as options and JSON have them */
+extern const char
+    *const executed_memory_names[EXECUTED_MEMORIES]; /* as options and JSON have them */
 
 struct executed_latencies {
-    uint32_t levels;               /* 1: of the first-level cache nothing but what the model has */
-    float cycles[EXECUTED_LEVELS]; /* of a load; [0] is the model's and stands for nothing; memory is the last */
+    uint32_t levels; /* 1: of the first-level cache nothing but what the model has */
+    float cycles
+        [EXECUTED_LEVELS]; /* of a load; [0] is the model's and stands for nothing; memory is the last */
 };
 
 /* Thousandths of a cycle by access that a load takes longer than a hit, malloc's. expected: by access, cycles that it takes longer, of

@@ -109,6 +109,7 @@ bool executed_loads(struct executed_trace *trace, uint32_t at, uint32_t vertex,
                     executed_source *depend, void *context);
 bool executed_stores(struct executed_trace *trace, uint32_t at, uint32_t vertex);
 /* trace.c: the same for a block that is what was executed, once. */
-bool trace_executed(struct work *work, struct executed_trace *executed, struct arc_latency **ranges);
+bool trace_executed(struct work *work, struct executed_trace *executed,
+                    struct arc_latency **ranges);
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct bounds_latencies bounds_as_modelled = {-1, -1, {-1, -1, -1, -1, -1, -1, -1}, -1, -1, -1};
+const struct bounds_latencies bounds_as_modelled = {-1, -1, {-1, -1, -1, -1, -1, -1, -1},
+                                                    -1, -1, -1};
 
 const char *const bounds_limit_names[BOUNDS_LIMITS] = {"resource", "recurrence", "frontend"};
 

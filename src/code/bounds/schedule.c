@@ -33,15 +33,15 @@ struct scheduling {
     struct lane *lanes; /* units, then LANES_MORE, then one for each instruction */
     size_t lane_count;
     float demand[MODEL_UNITS_MAX]; /* by unit: work that might be its own, shared out evenly */
-    uint32_t *first_arc, *arcs; /* by vertex: flow arcs into it */
-    int64_t *own;               /* by vertex: from its inputs to its result */
-    uint32_t *first_vertex;     /* by instruction */
-    uint32_t *form;             /* by instruction: the first one of the same form */
-    int64_t clock;              /* when the front end has its next slot */
-    int64_t *retired;           /* by instruction executed */
-    int64_t *entered;           /* likewise */
-    size_t *waited_for;         /* likewise: that had to retire for it to enter; SIZE_MAX: none */
-    int64_t *slots;             /* slots before it, thousandths, likewise */
+    uint32_t *first_arc, *arcs;    /* by vertex: flow arcs into it */
+    int64_t *own;                  /* by vertex: from its inputs to its result */
+    uint32_t *first_vertex;        /* by instruction */
+    uint32_t *form;                /* by instruction: the first one of the same form */
+    int64_t clock;                 /* when the front end has its next slot */
+    int64_t *retired;              /* by instruction executed */
+    int64_t *entered;              /* likewise */
+    size_t *waited_for; /* likewise: that had to retire for it to enter; SIZE_MAX: none */
+    int64_t *slots;     /* slots before it, thousandths, likewise */
     size_t oldest, executed;
     int64_t busy_until, busy_before; /* the last work of any lane; that of the first half */
     bool failed;
@@ -463,9 +463,9 @@ static bool find_forms(struct scheduling *state)
     bool good = true, found;
     for (uint32_t i = 0; i < block->count && good; i++) {
         const struct bounds_instruction *instruction = &block->instructions[i];
-        good = util_index_enter(&forms, base_hash_bytes(instruction->key, strlen(instruction->key), 0),
-                                has_key, block->instructions, instruction, i, &state->form[i],
-                                &found);
+        good =
+            util_index_enter(&forms, base_hash_bytes(instruction->key, strlen(instruction->key), 0),
+                             has_key, block->instructions, instruction, i, &state->form[i], &found);
     }
     util_index_free(&forms);
     return good;
@@ -688,8 +688,8 @@ static enum base_status make_schedule(struct scheduling *state, struct schedule 
     struct schedule *made = state->out;
     state->work.machine = model_machine(state->work.model);
     state->work.out = &unused;
-    state->work.latencies = state->work.options->latencies ? state->work.options->latencies
-                                                           : &bounds_as_modelled;
+    state->work.latencies =
+        state->work.options->latencies ? state->work.options->latencies : &bounds_as_modelled;
     bool good = begin_schedule(state);
     if (good && state->waits)
         run_through(state);

@@ -543,9 +543,9 @@ static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
         struct access load =
             access_of(trace, operand, trace->load_vertex[at * BOUNDS_OPERANDS + k]);
         bool fast = load.address.loaded && has_rule(trace->work, MODEL_SIMPLE_LOADS_FAST);
-        const struct access *forwarded =
-            trace->stores && !operand->gathers && !trace->executed ? find_store(trace, &load)
-                                                                   : NULL;
+        const struct access *forwarded = trace->stores && !operand->gathers && !trace->executed
+                                             ? find_store(trace, &load)
+                                             : NULL;
         found = forwarded != NULL;
         if (found)
             *source = *forwarded;
@@ -556,8 +556,7 @@ static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
                 forward(trace, at, &load, source);
         }
         if (trace->executed)
-            trace->failed |=
-                !executed_loads(trace->executed, at, load.vertex, source_of, trace);
+            trace->failed |= !executed_loads(trace->executed, at, load.vertex, source_of, trace);
         else if (trace->work->options->graph && trace->stores && !operand->gathers)
             log_access(trace, load);
     }

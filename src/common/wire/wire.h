@@ -670,7 +670,8 @@ struct wire_executed_code {
     uint64_t vaddr;                              /* as a leaf node's */
     uint16_t instructions, code_bytes, accesses; /* in `data` */
     uint16_t reserved;
-    uint8_t data[]; /* struct wire_executed_access each, the length of each instruction, their bytes */
+    uint8_t
+        data[]; /* struct wire_executed_access each, the length of each instruction, their bytes */
 };
 
 /* What a thread executed from an execution of a loop's head on. */

@@ -273,8 +273,10 @@ void exact_window_add_access(struct exact_windowing *windowing, IRExpr *address,
     if (exact_options.levels_count)
         touch_caches(windowing->out, address, bytes, guard);
     UInt number = piece->accesses++;
-    accesses[number] = (struct wire_executed_access){
-        .instruction = (uint8_t)(piece->instructions - 1), .store = store, .bytes = (uint16_t)bytes};
+    accesses[number] =
+        (struct wire_executed_access){.instruction = (uint8_t)(piece->instructions - 1),
+                                      .store = store,
+                                      .bytes = (uint16_t)bytes};
     CALL(windowing->out, 2, exact_window_access, mkIRExprVec_2(address, constant(number)),
          both(windowing->out, windowing->open, guard));
 }

@@ -42,7 +42,7 @@ enum base_status assess_find(struct binary *binary, const char *shown,
 struct assess_options {
     const struct model *model;
     const struct bounds_latencies *latencies; /* NULL: the model's */
-    const struct assess_target *only; /* of a run's loops; NULL: all */
+    const struct assess_target *only;         /* of a run's loops; NULL: all */
 };
 
 /* Starts a profile of a verb that runs nothing. Strings are copied. False: no memory. */
@@ -82,7 +82,8 @@ enum base_status assess_schedule(const struct bodies_loop *loop,
 struct assess_memory {
     unsigned models;
     struct executed_latencies latencies;
-    double lines[EXECUTED_LEVELS]; /* that caches hold, the first-level one first; of EXECUTED_EXPECTED alone */
+    double lines
+        [EXECUTED_LEVELS]; /* that caches hold, the first-level one first; of EXECUTED_EXPECTED alone */
 };
 
 /* Moves the windows of `counted` that belong to loops of the profile into that, in place of those that it has: of each loop those of

@@ -71,8 +71,8 @@ static uint32_t bin_of(double distance)
 static void spread_pair(const struct profile_reuse_pair *pair, struct place *place)
 {
     bool apart = pair->stack > 0 && pair->stack_squares > 0;
-    double far = apart ? fmin(1, pair->stack * pair->stack / pair->stack_squares / pair->weight)
-                       : 0;
+    double far =
+        apart ? fmin(1, pair->stack * pair->stack / pair->stack_squares / pair->weight) : 0;
     place->weights[0] += pair->weight * (1 - far);
     if (apart)
         place->weights[bin_of(pair->stack_squares / pair->stack)] += pair->weight * far;

@@ -59,7 +59,7 @@ struct executing {
     struct profile *profile;
     const struct assess_options *options;
     const struct assess_memory *memory;
-    struct util_text *text; /* NULL: none is wanted */
+    struct util_text *text;      /* NULL: none is wanted */
     struct util_text operations; /* as text, of the loop at hand */
     uint32_t loop;
     struct windows windows;
@@ -121,9 +121,8 @@ static bool add_details(struct executing *executing, struct windows_sum *sum,
     if (window != executing->windows.items)
         return true;
     return add_operations(executing, window, graph, schedule) &&
-           (!executing->text ||
-            windows_print_operations(&executing->windows, graph, schedule, graph->model,
-                                     &executing->operations));
+           (!executing->text || windows_print_operations(&executing->windows, graph, schedule,
+                                                         graph->model, &executing->operations));
 }
 
 static enum base_status add_schedules(struct executing *executing, struct windows_sum *sum,
@@ -147,8 +146,7 @@ static enum base_status add_schedules(struct executing *executing, struct window
 
 static float hit_cycles(const struct assess_options *options)
 {
-    const struct model_figure *hit =
-        &model_machine(options->model)->figures[MODEL_LOAD_LATENCY];
+    const struct model_figure *hit = &model_machine(options->model)->figures[MODEL_LOAD_LATENCY];
     if (options->latencies && options->latencies->load >= 0)
         return options->latencies->load;
     return hit->source == MODEL_UNKNOWN ? 4 : hit->value;
@@ -163,11 +161,10 @@ static enum base_status schedule_window(struct executing *executing, struct wind
     float *expected = expects ? windows_expect(executing->profile, &executing->windows, window,
                                                executing->memory, hit_cycles(options))
                               : NULL;
-    int32_t *waits =
-        expected || !expects
-            ? executed_waits(&window->executed, sum->memory, &executing->memory->latencies,
-                             hit_cycles(options), expected)
-            : NULL;
+    int32_t *waits = expected || !expects ? executed_waits(&window->executed, sum->memory,
+                                                           &executing->memory->latencies,
+                                                           hit_cycles(options), expected)
+                                          : NULL;
     free(expected);
     enum base_status status = waits ? executed_depend(&window->executed, options->model,
                                                       options->latencies, waits, &graph)
@@ -202,8 +199,7 @@ static bool add_uses(struct executing *executing, const struct windows_sum *sum)
         *row = (struct profile_limit_use){.loop = executing->loop,
                                           .name = profile_keep(profile, machine->units[u].name),
                                           .cycles = sum->work[u] / (double)sum->iterations,
-                                          .ratio =
-                                              cycles > 0 ? sum->work[u] / copies / cycles : 0};
+                                          .ratio = cycles > 0 ? sum->work[u] / copies / cycles : 0};
         if (!row->name)
             return false;
     }
@@ -230,8 +226,8 @@ static bool add_rows(struct executing *executing)
             .misses = sum->misses,
             .data_flow = sum->cycles[SCHEDULE_DATA_FLOW] / iterations,
             .units = sum->cycles[SCHEDULE_INFINITE] / iterations,
-            .machine = sum->shown == SCHEDULE_MACHINE ? sum->cycles[SCHEDULE_MACHINE] / iterations
-                                                      : -1};
+            .machine =
+                sum->shown == SCHEDULE_MACHINE ? sum->cycles[SCHEDULE_MACHINE] / iterations : -1};
     }
     return add_uses(executing, &executing->sums[0]);
 }

@@ -169,8 +169,7 @@ bool windows_print_operations(const struct windows *windows, const struct execut
     const struct windows_window *window = &windows->items[0];
     const struct model_machine *machine = model_machine(model);
     size_t count;
-    struct schedule_operation *operations =
-        windows_first_operations(window, graph, first, &count);
+    struct schedule_operation *operations = windows_first_operations(window, graph, first, &count);
     if (!operations)
         return false;
     util_text_print(text, "\nthe first iterations\n%10s %10s %9s  %-10s %s\n", "cycle", "result",
@@ -178,14 +177,12 @@ bool windows_print_operations(const struct windows *windows, const struct execut
     for (size_t o = 0; o < count; o++) {
         const struct bounds_vertex *vertex = &graph->bounds.vertices[operations[o].vertex];
         const struct windows_code *code = &windows->codes[window->codes[vertex->instruction]];
-        util_text_print(text, "%10.1f %10.1f %9u  %-10s %s%s%s%s\n",
-                        (double)operations[o].start / 1000, (double)operations[o].end / 1000,
-                        operations[o].iteration,
-                        operations[o].unit == SCHEDULE_NO_UNIT
-                            ? "-"
-                            : machine->units[operations[o].unit].name,
-                        kinds[vertex->kind], kinds[vertex->kind][0] ? " of " : "",
-                        code->instruction.text, graph->waits[operations[o].vertex] ? "  misses" : "");
+        util_text_print(
+            text, "%10.1f %10.1f %9u  %-10s %s%s%s%s\n", (double)operations[o].start / 1000,
+            (double)operations[o].end / 1000, operations[o].iteration,
+            operations[o].unit == SCHEDULE_NO_UNIT ? "-" : machine->units[operations[o].unit].name,
+            kinds[vertex->kind], kinds[vertex->kind][0] ? " of " : "", code->instruction.text,
+            graph->waits[operations[o].vertex] ? "  misses" : "");
     }
     free(operations);
     return !text->failed;

@@ -187,10 +187,10 @@ static bool enter_code(struct making *making, const struct place *place, uint32_
 static bool read_codes(struct making *making, uint32_t window, size_t *count)
 {
     const struct profile *profile = making->profile;
-    size_t at = BASE_FIRST(i, profile->executed_codes_count,
-                           profile->executed_codes[i].window >= window);
-    for (*count = 0; at < profile->executed_codes_count &&
-                     profile->executed_codes[at].window == window;
+    size_t at =
+        BASE_FIRST(i, profile->executed_codes_count, profile->executed_codes[i].window >= window);
+    for (*count = 0;
+         at < profile->executed_codes_count && profile->executed_codes[at].window == window;
          at++, ++*count) {
         const struct profile_executed_code *code = &profile->executed_codes[at];
         struct place place = {code->module, code->address, code->bytes};
@@ -254,8 +254,7 @@ static struct part longest_part(const struct making *making)
     bool calls = false, ends;
     for (size_t s = 0; s <= making->step_count; s++) {
         bool over = s == making->step_count || making->steps[s] == UTIL_NONE;
-        const struct windows_code *code =
-            over ? NULL : &making->windows->codes[making->steps[s]];
+        const struct windows_code *code = over ? NULL : &making->windows->codes[making->steps[s]];
         bool away = !over && whereabouts(making, code, &calls) == OUTSIDE;
         bool head = !over && code->inside && code->instruction.address == making->loop->address;
         ends = part.heads && (over || (away && s - last_inside > GAP_MAX));
@@ -375,8 +374,7 @@ static int by_execution(const void *a, const void *b)
 enum base_status windows_of(struct profile *profile, const struct profile_limit_loop *loop,
                             struct binary *binary, struct windows *windows)
 {
-    struct making making = {
-        .profile = profile, .loop = loop, .binary = binary, .windows = windows};
+    struct making making = {.profile = profile, .loop = loop, .binary = binary, .windows = windows};
     uint32_t process = busiest(profile, loop);
     enum base_status status =
         binary ? bodies_extent_of(binary, loop->address, &making.extent) : BASE_OK;

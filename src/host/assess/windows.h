@@ -16,9 +16,9 @@ struct windows_code {
     const char *file;   /* the profile's; NULL: unknown */
     uint32_t line;
     struct bounds_instruction instruction;
-    bool inside;        /* of the loop itself */
-    uint64_t times;     /* executed */
-    double path;        /* cycles of critical paths */
+    bool inside;    /* of the loop itself */
+    uint64_t times; /* executed */
+    double path;    /* cycles of critical paths */
 };
 
 struct windows_window {

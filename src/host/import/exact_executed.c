@@ -132,8 +132,7 @@ static bool visit_window(struct import_gather *gather, struct import_executed *e
     executed->window = 0;
     if (!path || !record->window || record->execution == 0 ||
         record->execution > record->executions || record->executions > most_counted ||
-        record->caches >= CACHES_END ||
-        profile->executed_windows_count >= WINDOWS_MAX)
+        record->caches >= CACHES_END || profile->executed_windows_count >= WINDOWS_MAX)
         return corrupt(gather);
     struct profile_executed_window *row = profile_add_executed_windows(profile);
     if (!row)
@@ -164,8 +163,7 @@ static bool add_code(struct import_gather *gather, const struct piece *piece, co
 {
     static const char digits[] = "0123456789abcdef";
     struct profile *profile = gather->profile;
-    const char *path =
-        path_of(gather, gather->executed->process, piece->record->module);
+    const char *path = path_of(gather, gather->executed->process, piece->record->module);
     char text[DIGITS];
     for (uint8_t b = 0; b < length; b++) {
         text[2 * b] = digits[bytes[b] >> 4];
@@ -211,8 +209,8 @@ static bool begin_piece(struct import_gather *gather, struct import_executed *ex
     struct profile_executed_run *row = profile_add_executed_runs(gather->profile);
     if (!row)
         return import_no_memory(gather);
-    *row = (struct profile_executed_run){current(gather), piece->first,
-                                         piece->record->instructions};
+    *row =
+        (struct profile_executed_run){current(gather), piece->first, piece->record->instructions};
     executed->at = piece;
     executed->begun = executed->steps;
     executed->steps += piece->record->instructions;

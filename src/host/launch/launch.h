@@ -253,9 +253,10 @@ struct launch_exact_request {
     bool contexts, call_sites;
     const struct launch_loop *loops; /* with paths; at most LAUNCH_LOOPS */
     size_t loops_count;
-    const struct cache_shape *levels; /* valid ones, with loops: caches that a miss goes to one after the other */
-    size_t levels_count;              /* at most CACHE_MAX */
-    bool sharing; /* follow lines that move between threads */
+    const struct cache_shape
+        *levels; /* valid ones, with loops: caches that a miss goes to one after the other */
+    size_t levels_count; /* at most CACHE_MAX */
+    bool sharing;        /* follow lines that move between threads */
     /* Paths: writes the graphs of a module's functions (wire/graphs.h) to the file `answer`; the path and
        the inode are what the engine saw, program.context is handed over. Called while the program runs. */
     void (*graphs)(void *context, const char *module, const char *answer);

@@ -870,7 +870,8 @@ struct profile_executed_access {
     uint64_t address;
     uint32_t bytes;
     uint32_t store; /* 1: it stores */
-    uint32_t level; /* of the simulated caches, where it was found: 0 the first; their number: memory */
+    uint32_t
+        level; /* of the simulated caches, where it was found: 0 the first; their number: memory */
 };
 
 /* How far apart uses of the lines were that an executed instruction used again: 2^(bin / 4) to 2^((bin + 1) / 4) distinct lines in between,
@@ -885,12 +886,12 @@ struct profile_executed_distance {
 /* The optimistic schedule of what a loop executed, for one memory model. Of all its windows. By loop. */
 struct profile_limit_schedule {
     uint32_t loop;
-    uint32_t memory;       /* 0 all loads hit, 1 first touches miss, 2 simulated caches, 3 by reuse */
-    uint32_t windows;      /* that it is of */
-    uint64_t iterations;   /* executions of the head in them */
-    uint64_t instructions; /* in them */
-    uint64_t inside;       /* of these, in the loop and what it calls */
-    uint64_t loads, misses; /* executed; that take longer than a hit */
+    uint32_t memory;     /* 0 all loads hit, 1 first touches miss, 2 simulated caches, 3 by reuse */
+    uint32_t windows;    /* that it is of */
+    uint64_t iterations; /* executions of the head in them */
+    uint64_t instructions;   /* in them */
+    uint64_t inside;         /* of these, in the loop and what it calls */
+    uint64_t loads, misses;  /* executed; that take longer than a hit */
     double data_flow, units; /* cycles an iteration: by dependences alone; and the units */
     double machine;          /* and front end and reorder buffer; negative: that is not known */
 };

@@ -51,10 +51,10 @@ struct deep {
     const struct sequel *sequel;
     const struct step *step;
     const struct profile *profile; /* the first run's, while a step's is recorded */
-    uint64_t until_ns;           /* the step's run has to end then */
-    struct model *model;         /* that loops have bounds of; NULL: none */
-    double counts_s;             /* what counting all accesses took; 0: not known */
-    struct launch_result result; /* of the step's run */
+    uint64_t until_ns;             /* the step's run has to end then */
+    struct model *model;           /* that loops have bounds of; NULL: none */
+    double counts_s;               /* what counting all accesses took; 0: not known */
+    struct launch_result result;   /* of the step's run */
     char place[LAUNCH_PATH_BYTES + 8];
     char sentence[LAUNCH_ERROR_BYTES + 128]; /* why it gave nothing; "" */
     char error[LAUNCH_ERROR_BYTES];
@@ -210,7 +210,8 @@ static bool is_listed(const struct step *step)
 static void share_time(struct deep *deep, const struct profile *profile)
 {
     uint64_t now_ns = monotonic_ns(), end_ns = sequel_deadline_ns(deep->sequel), steps_left = 0;
-    for (const struct step *step = deep->step; is_listed(step) && step < steps + BASE_COUNT(steps); step++)
+    for (const struct step *step = deep->step; is_listed(step) && step < steps + BASE_COUNT(steps);
+         step++)
         steps_left += step->exact && step->applies(profile);
     deep->until_ns = end_ns;
     if (deep->step->exact && is_listed(deep->step) && steps_left && now_ns < end_ns)
@@ -401,8 +402,11 @@ void deep_run(struct recording *recording, const struct sequel *sequel)
 void deep_distances(struct recording *recording, const struct sequel *sequel)
 {
     static const struct step step = {"measure how far apart uses of the same data are",
-                                     SLOWER_LEAST_FOLLOWED, true, always,
-                                     record_distances_alone, assess_take_distances};
+                                     SLOWER_LEAST_FOLLOWED,
+                                     true,
+                                     always,
+                                     record_distances_alone,
+                                     assess_take_distances};
     struct deep deep;
     begin(&deep, recording, sequel);
     deep.step = &step;

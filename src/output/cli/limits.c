@@ -22,7 +22,8 @@
 enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
 
 struct limits_settings {
-    const char *machine, *latency, *memory, *only, *levels, *graph, *schedule, *profile, *hex, *hex_file;
+    const char *machine, *latency, *memory, *only, *levels, *graph, *schedule, *profile, *hex,
+        *hex_file;
     int loop, measure;
     uint64_t max_s;
 };
@@ -235,8 +236,8 @@ static bool add_executed(struct assessing *assessing)
         return !wanted;
     }
     enum base_status status =
-        assess_executed(assessing->profile, &symbols, &assessing->options, &assessing->memory.memory,
-                        wanted ? &assessing->schedule : NULL);
+        assess_executed(assessing->profile, &symbols, &assessing->options,
+                        &assessing->memory.memory, wanted ? &assessing->schedule : NULL);
     if (status != BASE_OK)
         snprintf(assessing->error, sizeof assessing->error, "cannot schedule the loops: %s.",
                  base_status_text(status));
@@ -513,8 +514,8 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
         end(&assessing);
         return 125;
     }
-    assessing.further = (struct run_settings){.deep = runs_twice(settings),
-                                              .max_s = own(settings)->max_s};
+    assessing.further =
+        (struct run_settings){.deep = runs_twice(settings), .max_s = own(settings)->max_s};
     assessing.sequel.settings = &assessing.further;
     assessing.sequel.levels = assessing.memory.levels;
     assessing.sequel.levels_count = assessing.memory.levels_count;
@@ -536,8 +537,8 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
     if (own(settings)->hex && own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
     if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
-        own(settings)->profile || own(settings)->measure || own(settings)->memory || own(settings)->only ||
-        settings->output)
+        own(settings)->profile || own(settings)->measure || own(settings)->memory ||
+        own(settings)->only || settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
@@ -623,7 +624,8 @@ static const struct option_spec limits_options[] = {
              "hit the first-level cache; compulsory, the first access to each cache line of a "
              "window misses; caches, those of this machine are simulated, which makes the second "
              "run slower; reuse, each load takes as long as is to be expected by how far apart "
-             "uses of its lines are, which a third run measures. What misses take is measured if the machine is this one, else given by "
+             "uses of its lines are, which a third run measures. What misses take is measured if "
+             "the machine is this one, else given by "
              "--latency. Default: uniform."},
     {"levels", 0, OPTION_TEXT, OWN(limits_settings, levels), .argument = "LIST",
      .help = "Compile the source at each of these levels, such as O0,O1,O2,O3, which is given to "
@@ -652,7 +654,8 @@ static const struct option_spec limits_options[] = {
          "the run fails or does not fit into its time, that is said, and nothing is measured."},
     {"max-time", 0, OPTION_NUMBER, OWN(limits_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
-     .help = "With --measure or --schedule: end the second run if it does not end within SECONDS of the start "
+     .help = "With --measure or --schedule: end the second run if it does not end within SECONDS "
+             "of the start "
              "of the first. Default: 600."},
     {"hex", 0, OPTION_TEXT, OWN(limits_settings, hex), .argument = "DIGITS",
      .help = "Bound the basic block whose bytes these hexadecimal digits are, as if it were "

@@ -97,8 +97,10 @@ static bool list_caches(const struct known *known, struct memory_choice *choice,
             shape = (struct cache_shape){caches[at].bytes, caches[at].ways};
         if (at == count || !cache_shape_valid(&shape) ||
             (caches[at].line_bytes && caches[at].line_bytes != CACHE_LINE_BYTES)) {
-            snprintf(why, why_bytes, "caches cannot be simulated: this machine has no cache of level "
-                                     "%u, or it is of a shape that is not known", level);
+            snprintf(why, why_bytes,
+                     "caches cannot be simulated: this machine has no cache of level "
+                     "%u, or it is of a shape that is not known",
+                     level);
             return false;
         }
         choice->levels[choice->levels_count++] = shape;

@@ -26,10 +26,10 @@ struct run_settings {
 
 struct sequel {
     const struct run_settings *settings;
-    uint64_t begun_ns;            /* CLOCK_MONOTONIC: about when the first run began */
-    off_t input_at;               /* where standard input stood then, if it is a file */
-    const char *refused;          /* why the program cannot run again; NULL: it can */
-    struct calibrate_clock clock; /* before the first run; of deep ones alone */
+    uint64_t begun_ns;                /* CLOCK_MONOTONIC: about when the first run began */
+    off_t input_at;                   /* where standard input stood then, if it is a file */
+    const char *refused;              /* why the program cannot run again; NULL: it can */
+    struct calibrate_clock clock;     /* before the first run; of deep ones alone */
     const struct cache_shape *levels; /* to be simulated while iterations are counted */
     size_t levels_count;
 };

@@ -47,7 +47,8 @@ struct limits_report {
 struct limits_report *limits_report_make(const struct profile *profile);
 void limits_report_free(void *report); /* NULL does nothing */
 
-extern const char *const limits_memory_names[]; /* as JSON has them, by profile_limit_schedule.memory */
+extern const char
+    *const limits_memory_names[]; /* as JSON has them, by profile_limit_schedule.memory */
 
 /* The row that names the bottleneck, or NULL. */
 const struct profile_limit_resource *limits_bottleneck(const struct limits_loop *loop);

@@ -77,9 +77,9 @@ static void remark_measured(const struct limits_loop *loop, char *remark, size_t
 static void remark_schedule(const struct limits_loop *loop, char *remark, size_t bytes)
 {
     const struct profile_limit_schedule *first = loop->schedules;
-    static const char *const memories[] = {
-        "if all loads hit", "if first touches of lines miss", "with simulated caches",
-        "with misses as reuse distances let expect"};
+    static const char *const memories[] = {"if all loads hit", "if first touches of lines miss",
+                                           "with simulated caches",
+                                           "with misses as reuse distances let expect"};
     for (size_t i = 0; i < loop->schedules_count; i++) {
         const struct profile_limit_schedule *schedule = &loop->schedules[i];
         if (i == 0)
@@ -91,7 +91,8 @@ static void remark_schedule(const struct limits_loop *loop, char *remark, size_t
         print_add(remark, bytes, i ? ", %.2f with the units" : " cycles, with the units %.2f",
                   schedule->units);
         if (schedule->machine >= 0)
-            print_add(remark, bytes, i ? ", %.2f with the buffer" : ", with the reorder buffer %.2f",
+            print_add(remark, bytes,
+                      i ? ", %.2f with the buffer" : ", with the reorder buffer %.2f",
                       schedule->machine);
         print_add(remark, bytes, " %s", memories[schedule->memory]);
     }
