@@ -46,7 +46,8 @@ PYTHON
 @test "the program prints and ends as alone, and its output is that of one run" {
     recorded
     [ -s "$BATS_FILE_TMPDIR/schedule.txt" ]
-    grep -q "Schedule: what [0-9]* iterations executed, as soon as possible" "$BATS_FILE_TMPDIR/report"
+    grep -Eq "^      all loads hit  +4\.0[0-9] +4\.0[0-9] +4\.0[0-9]$" "$BATS_FILE_TMPDIR/report"
+    grep -q "iterations, each operation as soon as possible: by dependences alone" "$BATS_FILE_TMPDIR/report"
 }
 
 @test "dependences alone: chains, branches, stores, functions" {
@@ -139,6 +140,9 @@ PYTHON
     try 1 "$HEADROOM" limits --machine skylake -q --memory all --profile first.headroom
     grep -q "'all' is none of uniform, compulsory, caches, reuse" err
     try 125 "$HEADROOM" limits --machine skylake --schedule none.txt --memory caches -- "$BATS_FILE_TMPDIR/executed" 1
+    [ ! -s out ]
+    try 125 "$HEADROOM" limits --machine skylake --schedule nowhere/none.txt -- "$BATS_FILE_TMPDIR/executed" 1
+    grep -q "cannot write 'nowhere/none.txt'" err
     [ ! -s out ]
     try 2 "$HEADROOM" limits --memory uniform -- true
     try 1 "$HEADROOM" limits --machine skylake -q --only nothing --profile first.headroom

@@ -45,7 +45,7 @@ function instructions(loop) {
 function resources(loop) {
   const rows = [...loop.ports].sort((a, b) => b.cycles - a.cycles), most = Math.max(1e-9, loop.predicted);
   return h("section", null, h("h4", null, "Resources"), h("div", { class: "table" }, h("table", null, h("tbody", null, rows.map((row) =>
-    h("tr", { class: row.bottleneck ? "match" : "" }, h("td", { class: "text" }, row.name), h("td", { class: "figure" }, cycles(row.copies)), h("td", { class: "figure" }, cycles(row.cycles)),
+    h("tr", { class: row.bottleneck && loop.limit === "resource" ? "match" : "" }, h("td", { class: "text" }, row.name), h("td", { class: "figure" }, cycles(row.copies)), h("td", { class: "figure" }, cycles(row.cycles)),
       h("td", null, bar(row.cycles / most))))))));
 }
 

@@ -503,13 +503,30 @@ static bool runs_twice(const struct settings *settings)
     return own(settings)->measure || own(settings)->schedule;
 }
 
+/* Asked before the runs: they may take long. */
+static bool can_schedule(struct assessing *assessing)
+{
+    const char *path = own(assessing->settings)->schedule;
+    struct replacement file;
+    if (!path)
+        return true;
+    bool writable = replace_begin(&file, path);
+    if (writable)
+        replace_end(&file, false);
+    else
+        snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
+                 strerror(errno));
+    return writable;
+}
+
 static int limits_of_run(const struct settings *settings, int count, char **command)
 {
     struct assessing assessing;
     int code = check_engine(settings, "limits", count);
     if (code)
         return code;
-    if (!begin(&assessing, settings) || (runs_twice(settings) && !begin_memory(&assessing))) {
+    if (!begin(&assessing, settings) || (runs_twice(settings) && !begin_memory(&assessing)) ||
+        !can_schedule(&assessing)) {
         say("%s", assessing.error);
         end(&assessing);
         return 125;

@@ -8,6 +8,9 @@
 
 enum { BAR_COLUMNS = 30, CIRCUIT_MAX = 12, RESOURCES_MAX = 24, ASSEMBLY_COLUMNS = 38 };
 
+/* Of a window's iterations: below, its ends weigh more than its middle. */
+enum { FEW_ITERATIONS = 4 };
+
 /* ---- a loop ---------------------------------------------------------------------------------------- */
 
 static void print_heading(struct printer *printer, const struct limits_loop *loop)
@@ -73,38 +76,6 @@ static void remark_measured(const struct limits_loop *loop, char *remark, size_t
                                 : "the two runs differed");
 }
 
-/* What it executed, and how that might be scheduled. */
-static void remark_schedule(const struct limits_loop *loop, char *remark, size_t bytes)
-{
-    const struct profile_limit_schedule *first = loop->schedules;
-    static const char *const memories[] = {"if all loads hit", "if first touches of lines miss",
-                                           "with simulated caches",
-                                           "with misses as reuse distances let expect"};
-    for (size_t i = 0; i < loop->schedules_count; i++) {
-        const struct profile_limit_schedule *schedule = &loop->schedules[i];
-        if (i == 0)
-            print_add(remark, bytes,
-                      "Schedule: what %llu iterations executed, as soon as possible; by its "
-                      "dependences alone an iteration takes ",
-                      (unsigned long long)schedule->iterations);
-        print_add(remark, bytes, "%s%.2f", i ? "; " : "", schedule->data_flow);
-        print_add(remark, bytes, i ? ", %.2f with the units" : " cycles, with the units %.2f",
-                  schedule->units);
-        if (schedule->machine >= 0)
-            print_add(remark, bytes,
-                      i ? ", %.2f with the buffer" : ", with the reorder buffer %.2f",
-                      schedule->machine);
-        print_add(remark, bytes, " %s", memories[schedule->memory]);
-    }
-    if (!loop->schedules_count)
-        return;
-    print_add(remark, bytes, ". ");
-    if (first->inside < 0.95 * (double)first->instructions)
-        print_add(remark, bytes,
-                  "%.0f %% of the instructions lie between visits of the loop: they count in. ",
-                  100 * (1 - (double)first->inside / (double)first->instructions));
-}
-
 static void print_remark(struct printer *printer, const char *remark)
 {
     if (!remark[0])
@@ -143,8 +114,49 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
         print_add(remark, sizeof remark, "The model knows nothing of %u of the instructions.",
                   row->unknown);
     print_remark(printer, remark);
-    remark[0] = 0;
-    remark_schedule(loop, remark, sizeof remark);
+}
+
+/* ---- schedules of what it executed ------------------------------------------------------------------------ */
+
+static void print_cycles(struct printer *printer, double cycles)
+{
+    if (cycles >= 0)
+        fprintf(printer->out, " %9.2f", cycles);
+    else
+        fprintf(printer->out, " %9s", "unknown");
+}
+
+static void print_schedules(struct printer *printer, const struct limits_loop *loop)
+{
+    static const char *const memories[] = {"all loads hit", "first touches of lines miss",
+                                           "caches simulated", "misses by reuse distance"};
+    const struct profile_limit_schedule *first = loop->schedules;
+    char remark[TEXT_BYTES] = "";
+    if (!loop->schedules_count)
+        return;
+    fprintf(printer->out, "\n      %-28s %9s %9s %9s\n", "what it executed, scheduled", "data flow",
+            "units", "machine");
+    for (size_t i = 0; i < loop->schedules_count; i++) {
+        fprintf(printer->out, "      %-28s", memories[loop->schedules[i].memory]);
+        print_cycles(printer, loop->schedules[i].data_flow);
+        print_cycles(printer, loop->schedules[i].units);
+        print_cycles(printer, loop->schedules[i].machine);
+        putc('\n', printer->out);
+    }
+    print_add(remark, sizeof remark,
+              "%llu iterations, each operation as soon as possible: by dependences alone, with the "
+              "units, with %s.",
+              (unsigned long long)first->iterations,
+              first->machine >= 0 ? "front end and reorder buffer"
+                                  : "a reorder buffer, whose size is not known of this machine");
+    if (first->inside < 0.95 * (double)first->instructions)
+        print_add(remark, sizeof remark,
+                  " %.0f %% of the instructions lie between visits of the loop: they count in.",
+                  100 * (1 - (double)first->inside / (double)first->instructions));
+    if (first->iterations < (uint64_t)FEW_ITERATIONS * first->windows)
+        print_add(remark, sizeof remark,
+                  " It is left after few iterations: what one waits for of those before hardly "
+                  "shows, and the end of the last one does.");
     print_remark(printer, remark);
 }
 
@@ -229,6 +241,7 @@ static bool print_loop(struct printer *printer, const struct limits_loop *loop)
     print_wrap(printer, PLAIN, 4, 4, verdict);
     print_given(printer, &advice, loop->number);
     print_bounds(printer, loop);
+    print_schedules(printer, loop);
     print_circuit(printer, loop);
     return !is_own(printer) || print_resources(printer, loop);
 }
