@@ -237,6 +237,40 @@ static void execution_watches_see_one_call_each(void **state)
     expect_traps(0);
 }
 
+/* Side by side or not, those that are armed end and no other mapping does. */
+static void watches_end_together(void **state)
+{
+    enum { PAGES = 5 };
+    volatile unsigned char *bytes = bytes_to_watch();
+    char *place = mmap(NULL, PAGES * OS_WATCH_PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(place, MAP_FAILED);
+    munmap(place, OS_WATCH_PAGE);
+    munmap(place + 2 * OS_WATCH_PAGE, 2 * OS_WATCH_PAGE);
+    place[OS_WATCH_PAGE] = place[4 * OS_WATCH_PAGE] = 1;
+    struct os_watch watches[4] = {{.beside = (uint64_t)place},
+                                  {0},
+                                  {.beside = (uint64_t)place + 3 * OS_WATCH_PAGE},
+                                  {.beside = (uint64_t)place + 2 * OS_WATCH_PAGE}};
+    struct os_watch *all[4] = {&watches[0], &watches[1], &watches[2], &watches[3]};
+    arm_or_skip(&watches[0], OS_WATCH_STORES, (uint64_t)&bytes[0], 1, false);
+    for (unsigned i = 2; i < 4; i++)
+        if (os_watch_arm(&watches[i], OS_WATCH_STORES, (uint64_t)&bytes[i * 16], i, false) < 0)
+            skip();
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal((uint64_t)watches[i].page, watches[i].beside);
+    os_watch_disarm_all(all, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_null(watches[i].page);
+        bytes[i * 16] = 1;
+    }
+    expect_traps(0);
+    assert_int_equal(place[OS_WATCH_PAGE] + place[4 * OS_WATCH_PAGE], 2);
+    os_watch_disarm_all(all, 4);
+    munmap(place + OS_WATCH_PAGE, OS_WATCH_PAGE);
+    munmap(place + 4 * OS_WATCH_PAGE, OS_WATCH_PAGE);
+}
+
 static void registers_run_out_and_come_back(void **state)
 {
     volatile unsigned char *bytes = bytes_to_watch();
@@ -396,6 +430,7 @@ int main(void)
         WITH_TRAPS(store_watches_see_stores),
         WITH_TRAPS(access_watches_see_both),
         WITH_TRAPS(execution_watches_see_one_call_each),
+        WITH_TRAPS(watches_end_together),
         WITH_TRAPS(registers_run_out_and_come_back),
         WITH_TRAPS(no_descriptor_stays_open),
         WITH_TRAPS(blocked_traps_come_late),

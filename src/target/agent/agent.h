@@ -295,6 +295,7 @@ struct agent_sharing {
     uint64_t line;                                    /* where its line is in this process */
     float weight;     /* of this thread's sample, times the entries that there were */
     unsigned watched; /* words, when the watch began */
+    uint64_t home;    /* where the page of the first watch is wanted; 0: anywhere */
     struct agent_waits {
         uint64_t ns, count,
             cpu_ns; /* when, how often the thread had waited in the kernel by then, and its CPU time */

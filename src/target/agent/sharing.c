@@ -147,14 +147,30 @@ void sharing_barrier(void)
 
 void sharing_release(struct agent_thread *self)
 {
-    for (unsigned i = 0; i < BASE_COUNT(self->sharing.watches); i++)
-        os_watch_disarm(&self->sharing.watches[i].os);
+    struct os_watch *watches[BASE_COUNT(self->sharing.watches)];
+    for (unsigned i = 0; i < BASE_COUNT(watches); i++)
+        watches[i] = &self->sharing.watches[i].os;
+    os_watch_disarm_all(watches, BASE_COUNT(watches));
 }
 
 void sharing_forget(struct agent_thread *self)
 {
     for (unsigned i = 0; i < BASE_COUNT(self->sharing.watches); i++)
         self->sharing.watches[i].os.page = NULL;
+}
+
+/* Their pages are wanted side by side. If another thread's are there, both would be in each other's way again: elsewhere. */
+static void choose_home(struct agent_thread *self, unsigned armed)
+{
+    enum { PAGES_AWAY = 1024 };
+    struct agent_sharing *sharing = &self->sharing;
+    uint64_t first = (uint64_t)sharing->watches[0].os.page;
+    bool together = true;
+    for (unsigned i = 1; i < armed; i++)
+        together = together && (uint64_t)sharing->watches[i].os.page == first - i * OS_WATCH_PAGE;
+    if (!together)
+        first -= (1 + base_random_below(&self->random, PAGES_AWAY)) * OS_WATCH_PAGE;
+    sharing->home = first;
 }
 
 /* As many random words of the line as there are registers free. */
@@ -171,11 +187,15 @@ static unsigned watch_line(struct agent_thread *self, uint64_t line)
         uint64_t address = line + word * BOARD_WORD_BYTES;
         if (!(words >> word & 1))
             continue;
+        sharing->watches[armed].os.beside =
+            armed ? (uint64_t)sharing->watches[armed - 1].os.page - OS_WATCH_PAGE : sharing->home;
         if (sample_refuses(self, address) || sample_refuses(self, address + 7) ||
             !sample_arm(self, &sharing->watches[armed], OS_WATCH_WORD, address))
             break;
         armed++;
     }
+    if (armed)
+        choose_home(self, armed);
     return armed;
 }
 

@@ -14,8 +14,6 @@
 #include <linux/mman.h>
 #include <linux/uio.h>
 
-enum { PAGE_BYTES = 4096 };
-
 long os_syscall6(long number, long a, long b, long c, long d, long e, long f)
 {
     return base_syscall6(number, a, b, c, d, e, f);
@@ -27,11 +25,14 @@ static long hold(struct os_watch *watch, struct perf_event_attr *attr, enum os_w
     long descriptor = os_syscall(__NR_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (os_failed(descriptor))
         return descriptor;
-    long page = os_syscall(__NR_mmap, 0, PAGE_BYTES, PROT_READ, MAP_SHARED, descriptor, 0);
+    long page =
+        os_syscall(__NR_mmap, watch->beside, OS_WATCH_PAGE, PROT_READ, MAP_SHARED, descriptor, 0);
     os_syscall(__NR_close, descriptor);
     if (os_failed(page))
         return page;
-    *watch = (struct os_watch){.page = (void *)page, .address = attr->bp_addr, .type = type};
+    watch->page = (void *)page;
+    watch->address = attr->bp_addr;
+    watch->type = (uint8_t)type;
     return 0;
 }
 
@@ -83,8 +84,33 @@ void os_watch_disarm(struct os_watch *watch)
 {
     if (!watch->page)
         return;
-    os_syscall(__NR_munmap, watch->page, PAGE_BYTES);
+    os_syscall(__NR_munmap, watch->page, OS_WATCH_PAGE);
     watch->page = NULL;
+}
+
+/* The lowest page that is armed; -1: none is. */
+static int find_lowest(struct os_watch *const watches[], unsigned count)
+{
+    int lowest = -1;
+    for (unsigned i = 0; i < count; i++)
+        if (watches[i]->page && (lowest < 0 || watches[i]->page < watches[lowest]->page))
+            lowest = (int)i;
+    return lowest;
+}
+
+void os_watch_disarm_all(struct os_watch *const watches[], unsigned count)
+{
+    char *begin = NULL, *end = NULL;
+    for (int lowest; (lowest = find_lowest(watches, count)) >= 0; end += OS_WATCH_PAGE) {
+        if (watches[lowest]->page != end) {
+            if (begin)
+                os_syscall(__NR_munmap, begin, end - begin);
+            begin = end = watches[lowest]->page;
+        }
+        watches[lowest]->page = NULL;
+    }
+    if (begin)
+        os_syscall(__NR_munmap, begin, end - begin);
 }
 
 void os_trap_read(const void *siginfo, struct os_trap *trap)

@@ -31,7 +31,8 @@ enum os_watch_type {
 
 /* An armed hardware breakpoint of the calling thread. */
 struct os_watch {
-    void *page; /* mapping that keeps the event alive; NULL: not armed */
+    void *page;      /* mapping that keeps the event alive; NULL: not armed */
+    uint64_t beside; /* address at which the page is wanted, if nothing is there; 0: anywhere */
     uint64_t address;
     uint8_t type; /* enum os_watch_type */
 };
@@ -51,6 +52,13 @@ struct os_watch {
 long os_watch_arm(struct os_watch *watch, enum os_watch_type type, uint64_t address,
                   uint64_t cookie, bool watch_kernel);
 void os_watch_disarm(struct os_watch *watch);
+
+/*
+ * The same for several (at most OS_WATCHES). Pages that lie side by side are unmapped at once: each time the kernel
+ * interrupts all processors that run threads of the process, which costs more than all else.
+ */
+enum { OS_WATCHES = 8, OS_WATCH_PAGE = 4096 };
+void os_watch_disarm_all(struct os_watch *const watches[], unsigned count);
 
 /* Signal information as the kernel lays it out; not in every libc's headers. */
 struct os_trap {
