@@ -10,6 +10,8 @@
 #include "binary/binary.h"
 #include "wire/wire.h"
 
+struct profile;
+
 /* Where a process that ran code of no file may have put the names of that (binary/jit.h). */
 struct import_jit {
     uint32_t process;         /* image, as in the log */
@@ -101,5 +103,8 @@ enum base_status import_spans(const char *log_path, int region, const struct imp
                               const struct binary_options *symbols, const char *output,
                               import_progress *progress, void *progress_context, char *error,
                               size_t error_bytes);
+
+/* The profile's host, kernel and processor are this machine's. */
+void import_describe_machine(struct profile *profile);
 
 #endif

@@ -507,7 +507,6 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
 
 /* Of it, what needs no log: how the run went, the machine. */
 bool import_describe_run(struct profile *profile, const struct import_run *run);
-void import_describe_machine(struct profile *profile);
 
 /* Adds the caches of this machine to a recording of reuse (caches.c). False: no memory. */
 bool import_caches(struct profile *profile);

@@ -116,7 +116,10 @@ struct launch_result {
     double wall_s, cpu_s; /* of the program and the children it waited for */
     double system_s;      /* of cpu_s, in the kernel; negative: not known */
     uint64_t peak_bytes;  /* largest resident set of one of them; 0: not known */
-    uint64_t start_ns;    /* CLOCK_REALTIME */
+    /* Pages given by the kernel without and with reading them; changes to other threads by their own will, and against it; of the
+       program and the children it waited for */
+    uint64_t minor_faults, major_faults, voluntary, involuntary;
+    uint64_t start_ns; /* CLOCK_REALTIME */
     bool log_truncated;   /* the log could not be written to its end */
     uint64_t corrupt_records;
     uint64_t lost_threads;
@@ -158,6 +161,16 @@ void launch_signals_release(void);
 
 /* All that launch_record left changed is again as it was before: for another recording, at once before that. */
 void launch_restore(void);
+
+/* ---- by itself ---------------------------------------------------------------------------------- */
+
+/*
+ * Runs the program with nothing beside it, as launch_record, signals and limits included; of the request config and log are not used.
+ * result: what the parent of a process can know. before: called when the child exists and before it executes the program; may be NULL.
+ */
+enum launch_outcome launch_plain(const struct launch_request *request,
+                                 void (*before)(void *context, pid_t child), void *context,
+                                 struct launch_result *result, char *error);
 
 /* ---- spans timed (wire/spans.h) --------------------------------------------------------------- */
 

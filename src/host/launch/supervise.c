@@ -130,7 +130,7 @@ static bool has_ended(pid_t child)
            info.si_pid == child;
 }
 
-/* Fills exited, exit_code, signal, cpu_s, peak_bytes. */
+/* Fills exited, exit_code, signal, cpu_s, peak_bytes, faults, switches. */
 static void reap(pid_t child, struct launch_result *result)
 {
     int status = 0;
@@ -144,6 +144,10 @@ static void reap(pid_t child, struct launch_result *result)
                     1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     result->system_s = (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
     result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    result->minor_faults = (uint64_t)usage.ru_minflt;
+    result->major_faults = (uint64_t)usage.ru_majflt;
+    result->voluntary = (uint64_t)usage.ru_nvcsw;
+    result->involuntary = (uint64_t)usage.ru_nivcsw;
 }
 
 /* It goes on. Fills detached, cpu_s. */

@@ -575,7 +575,7 @@ struct profile_wait {
 };
 
 struct profile_run {
-    const char *verb;   /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits" */
+    const char *verb;   /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits", "stat" */
     const char *engine; /* "live", "exact", "built", "static" */
     const char *source; /* "pmu", "clock", "count"; NULL */
     const char *weighting;           /* "accesses", "cpu-time", "time", "cycles" */
@@ -916,6 +916,87 @@ struct profile_limit_operation {
     double start, end; /* cycles */
 };
 
+/* ---- repeated runs: `headroom stat`, since version 14 ------------------------------------------- */
+
+/* One call of headroom stat. id = index. */
+struct profile_stat_session {
+    uint64_t start_ns;   /* CLOCK_REALTIME */
+    uint64_t seed;       /* of the order of runs */
+    uint32_t rounds;     /* of measured runs: each has one of each subject, in random order */
+    uint32_t processors; /* that headroom may use */
+    double cycle_ns;     /* that a cycle took around the runs; 0: not measured */
+    double cycle_spread; /* by how much of itself that varied, up and down */
+    double tick_ns;      /* between ticks of the time stamp counter; 0: not measured */
+    double load;         /* mean load of the machine in the minute before the first run */
+};
+
+/* What was run: a command, as built at a level. id = index. */
+struct profile_stat_subject {
+    uint32_t number;     /* of the command, from 0 */
+    const char *command; /* in one text; never NULL */
+    const char *level;   /* "O2"; NULL: as it was */
+    const char *program; /* path of the file that was executed; NULL: not known */
+    uint64_t content;    /* hash of that file; 0: not known */
+};
+
+enum profile_stat_kind {
+    PROFILE_STAT_RUN,      /* the whole run */
+    PROFILE_STAT_FUNCTION, /* executions of functions */
+    PROFILE_STAT_LOOP,
+    PROFILE_STAT_MARKER,
+    PROFILE_STAT_KINDS
+};
+
+/* What was timed in runs; the first one is the whole run. id = index. */
+struct profile_stat_region {
+    const char *name; /* as it was asked for; never NULL */
+    uint32_t kind;    /* enum profile_stat_kind */
+};
+
+/* One run of a subject. Times and counts are of the program and the children it waited for. */
+struct profile_stat_run {
+    uint32_t session, subject;
+    uint32_t round;    /* from 0; the same in runs that belong together */
+    uint32_t position; /* from 0, in the order in which runs were made */
+    uint32_t warm;     /* 1: to warm up, in no figure */
+    uint32_t timed;    /* 1: regions were timed in it: its own time includes what that cost */
+    uint64_t wall_ns, user_ns, system_ns;
+    uint64_t minor_faults, major_faults, voluntary, involuntary;
+    uint64_t peak_bytes;
+};
+
+/* A region in a run; none: it was not met. By run, region. */
+struct profile_stat_visit {
+    uint32_t run, region;
+    uint64_t visits;   /* executions; as far as they were sampled, an estimate */
+    uint64_t recorded; /* of these, timed */
+    double sum_ns;     /* of all visits, without preemption */
+    double min_ns, max_ns; /* of those recorded */
+    double preempted_ns, asleep_ns;
+    uint64_t preemptions, sleeps;
+    double cost_ns; /* estimated: what recording a visit costs */
+};
+
+/* How often a loop was entered, and how many iterations it did in all, counted in a run of its own under the exact engine. */
+struct profile_stat_trip {
+    uint32_t subject, region;
+    uint64_t visits, iterations;
+};
+
+/* A counted event in a run. By run. */
+struct profile_stat_event {
+    uint32_t run;
+    const char *name; /* "perf::TASK-CLOCK", "perf::CYCLES:u" */
+    uint64_t value;
+    double share; /* of the time in which it was counted: below 1 the value is scaled up */
+};
+
+/* Why a region was not timed. */
+struct profile_stat_skip {
+    uint32_t subject, region;
+    const char *why; /* a clause, never NULL */
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -992,7 +1073,15 @@ struct profile_limit_operation {
     X(executed_distances, executed_distance)                                                       \
     X(limit_schedules, limit_schedule)                                                             \
     X(limit_uses, limit_use)                                                                       \
-    X(limit_operations, limit_operation)
+    X(limit_operations, limit_operation)                                                           \
+    X(stat_sessions, stat_session)                                                                 \
+    X(stat_subjects, stat_subject)                                                                 \
+    X(stat_regions, stat_region)                                                                   \
+    X(stat_runs, stat_run)                                                                         \
+    X(stat_visits, stat_visit)                                                                     \
+    X(stat_trips, stat_trip)                                                                       \
+    X(stat_events, stat_event)                                                                     \
+    X(stat_skips, stat_skip)
 
 struct profile {
     struct profile_run run;

@@ -894,6 +894,98 @@ static const struct schema_column limit_operations_columns[] = {
 TABLE(limit_operations, limit_operation, "limit_operation", 14, .merging = SCHEMA_PARTS,
       .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
 
+static const struct schema_column stat_sessions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_session, start_ns), NUMBER64, KEY},
+    {MEMBER(stat_session, seed), NUMBER64, KEY},
+    {MEMBER(stat_session, rounds), NUMBER32},
+    {MEMBER(stat_session, processors), NUMBER32},
+    {MEMBER(stat_session, cycle_ns), WEIGHT},
+    {MEMBER(stat_session, cycle_spread), WEIGHT},
+    {MEMBER(stat_session, tick_ns), WEIGHT},
+    {MEMBER(stat_session, load), WEIGHT},
+};
+TABLE(stat_sessions, stat_session, "stat_session", 14, .merging = SCHEMA_APART);
+
+static const struct schema_column stat_subjects_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_subject, number), NUMBER32, KEY},
+    {MEMBER(stat_subject, command), TEXT, KEY},
+    {MEMBER(stat_subject, level), NAME_OR_NULL, KEY},
+    {MEMBER(stat_subject, program), TEXT_OR_NULL, SMALLER},
+    {MEMBER(stat_subject, content), ADDRESS, KEY},
+};
+TABLE(stat_subjects, stat_subject, "stat_subject", 14);
+
+static const struct schema_column stat_regions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_region, kind), BELOW(PROFILE_STAT_KINDS), KEY},
+    {MEMBER(stat_region, name), NAME, KEY},
+};
+TABLE(stat_regions, stat_region, "stat_region", 14);
+
+static const struct schema_column stat_runs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_run, session), ID(stat_sessions), KEY},
+    {MEMBER(stat_run, position), NUMBER32, KEY},
+    {MEMBER(stat_run, subject), ID(stat_subjects)},
+    {MEMBER(stat_run, round), NUMBER32},
+    {MEMBER(stat_run, warm), BELOW(2)},
+    {MEMBER(stat_run, timed), BELOW(2)},
+    {MEMBER(stat_run, wall_ns), NUMBER64},
+    {MEMBER(stat_run, user_ns), NUMBER64},
+    {MEMBER(stat_run, system_ns), NUMBER64},
+    {MEMBER(stat_run, minor_faults), NUMBER64},
+    {MEMBER(stat_run, major_faults), NUMBER64},
+    {MEMBER(stat_run, voluntary), NUMBER64},
+    {MEMBER(stat_run, involuntary), NUMBER64},
+    {MEMBER(stat_run, peak_bytes), NUMBER64},
+};
+TABLE(stat_runs, stat_run, "stat_run", 14, .merging = SCHEMA_APART);
+
+static const struct schema_column stat_visits_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_visit, run), ID(stat_runs), KEY},
+    {MEMBER(stat_visit, region), ID(stat_regions), KEY},
+    {MEMBER(stat_visit, visits), COUNT},
+    {MEMBER(stat_visit, recorded), COUNT},
+    {MEMBER(stat_visit, sum_ns), WEIGHT},
+    {MEMBER(stat_visit, min_ns), WEIGHT},
+    {MEMBER(stat_visit, max_ns), WEIGHT},
+    {MEMBER(stat_visit, preempted_ns), WEIGHT},
+    {MEMBER(stat_visit, asleep_ns), WEIGHT},
+    {MEMBER(stat_visit, preemptions), COUNT},
+    {MEMBER(stat_visit, sleeps), COUNT},
+    {MEMBER(stat_visit, cost_ns), WEIGHT},
+};
+TABLE(stat_visits, stat_visit, "stat_visit", 14, .merging = SCHEMA_APART);
+
+static const struct schema_column stat_trips_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_trip, subject), ID(stat_subjects), KEY},
+    {MEMBER(stat_trip, region), ID(stat_regions), KEY},
+    {MEMBER(stat_trip, visits), COUNT, LARGER},
+    {MEMBER(stat_trip, iterations), COUNT, LARGER},
+};
+TABLE(stat_trips, stat_trip, "stat_trip", 14);
+
+static const struct schema_column stat_events_columns[] = {
+    {POSITION("id")},
+    {MEMBER(stat_event, run), ID(stat_runs), KEY},
+    {MEMBER(stat_event, name), NAME, KEY},
+    {MEMBER(stat_event, value), NUMBER64},
+    {MEMBER(stat_event, share), WEIGHT},
+};
+TABLE(stat_events, stat_event, "stat_event", 14, .merging = SCHEMA_APART);
+
+static const struct schema_column stat_skips_columns[] = {
+    {POSITION("position")},
+    {MEMBER(stat_skip, subject), ID(stat_subjects), KEY},
+    {MEMBER(stat_skip, region), ID(stat_regions), KEY},
+    {MEMBER(stat_skip, why), NAME, KEY},
+};
+TABLE(stat_skips, stat_skip, "stat_skip", 14);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

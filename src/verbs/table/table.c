@@ -7,11 +7,13 @@
 #include "reuse/reuse.h"
 #include "run/run.h"
 #include "sharing/sharing.h"
+#include "stat/stat.h"
 #include "waste/waste.h"
 
 #include <stddef.h>
 
 const struct analysis *const analyses[] = {
     &waste_analysis,   &reuse_analysis,  &paths_analysis, &interference_analysis,
-    &sharing_analysis, &limits_analysis, &run_analysis,   NULL,
+    &sharing_analysis, &limits_analysis, &stat_analysis,  &run_analysis,
+    NULL,
 };
