@@ -853,3 +853,86 @@ CREATE TABLE limit_operation(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, iter
 --   line                  0 to 2^32-1                 key
 --   begins                0 to 1e+30                  key
 --   ends                  0 to 1e+30                  key
+-- Since version 14. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE stat_session(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, seed INTEGER NOT NULL, rounds INTEGER NOT NULL, processors INTEGER NOT NULL, cycle_ns REAL NOT NULL, cycle_spread REAL NOT NULL, tick_ns REAL NOT NULL, load REAL NOT NULL);
+--   id                    index of the row
+--   start_ns              0 to 2^63-1                 key
+--   seed                  0 to 2^63-1                 key
+--   rounds                0 to 2^32-1
+--   processors            0 to 2^32-1
+--   cycle_ns              0 to 1e+30
+--   cycle_spread          0 to 1e+30
+--   tick_ns               0 to 1e+30
+--   load                  0 to 1e+30
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE stat_subject(id INTEGER PRIMARY KEY, number INTEGER NOT NULL, command TEXT NOT NULL, level INTEGER, program TEXT, content INTEGER NOT NULL);
+--   id                    index of the row
+--   number                0 to 2^32-1                 key
+--   command               text                        key
+--   level                 name, or NULL               key
+--   program               text, or NULL               smallest
+--   content               64 bits                     key
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE stat_region(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name INTEGER NOT NULL);
+--   id                    index of the row
+--   kind                  0 to 3                      key
+--   name                  name                        key
+
+-- Since version 14. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE stat_run(id INTEGER PRIMARY KEY, session INTEGER NOT NULL, position INTEGER NOT NULL, subject INTEGER NOT NULL, round INTEGER NOT NULL, warm INTEGER NOT NULL, timed INTEGER NOT NULL, wall_ns INTEGER NOT NULL, user_ns INTEGER NOT NULL, system_ns INTEGER NOT NULL, minor_faults INTEGER NOT NULL, major_faults INTEGER NOT NULL, voluntary INTEGER NOT NULL, involuntary INTEGER NOT NULL, peak_bytes INTEGER NOT NULL);
+--   id                    index of the row
+--   session               stat_session                key
+--   position              0 to 2^32-1                 key
+--   subject               stat_subject
+--   round                 0 to 2^32-1
+--   warm                  0 to 1
+--   timed                 0 to 1
+--   wall_ns               0 to 2^63-1
+--   user_ns               0 to 2^63-1
+--   system_ns             0 to 2^63-1
+--   minor_faults          0 to 2^63-1
+--   major_faults          0 to 2^63-1
+--   voluntary             0 to 2^63-1
+--   involuntary           0 to 2^63-1
+--   peak_bytes            0 to 2^63-1
+
+-- Since version 14. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE stat_visit(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, region INTEGER NOT NULL, visits INTEGER NOT NULL, recorded INTEGER NOT NULL, sum_ns REAL NOT NULL, min_ns REAL NOT NULL, max_ns REAL NOT NULL, preempted_ns REAL NOT NULL, asleep_ns REAL NOT NULL, preemptions INTEGER NOT NULL, sleeps INTEGER NOT NULL, cost_ns REAL NOT NULL);
+--   id                    index of the row
+--   run                   stat_run                    key
+--   region                stat_region                 key
+--   visits                0 to 2^50
+--   recorded              0 to 2^50
+--   sum_ns                0 to 1e+30
+--   min_ns                0 to 1e+30
+--   max_ns                0 to 1e+30
+--   preempted_ns          0 to 1e+30
+--   asleep_ns             0 to 1e+30
+--   preemptions           0 to 2^50
+--   sleeps                0 to 2^50
+--   cost_ns               0 to 1e+30
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE stat_trip(id INTEGER PRIMARY KEY, subject INTEGER NOT NULL, region INTEGER NOT NULL, visits INTEGER NOT NULL, iterations INTEGER NOT NULL);
+--   id                    index of the row
+--   subject               stat_subject                key
+--   region                stat_region                 key
+--   visits                0 to 2^50                   largest
+--   iterations            0 to 2^50                   largest
+
+-- Since version 14. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE stat_event(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, name INTEGER NOT NULL, value INTEGER NOT NULL, share REAL NOT NULL);
+--   id                    index of the row
+--   run                   stat_run                    key
+--   name                  name                        key
+--   value                 0 to 2^63-1
+--   share                 0 to 1e+30
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE stat_skip(position INTEGER PRIMARY KEY, subject INTEGER NOT NULL, region INTEGER NOT NULL, why INTEGER NOT NULL);
+--   position              index of the row
+--   subject               stat_subject                key
+--   region                stat_region                 key
+--   why                   name                        key

@@ -187,6 +187,29 @@ static inline void sound_fill_executed(struct profile *profile)
         (struct profile_limit_operation){.iteration = 1, .text = "mov (%rdi), %rdi", .end = 4};
 }
 
+static inline void sound_fill_stat(struct profile *profile)
+{
+    *profile_add_stat_sessions(profile) =
+        (struct profile_stat_session){1000, 7, 2, 2, 0.5, 0.01, 0.5, 0.1};
+    *profile_add_stat_subjects(profile) =
+        (struct profile_stat_subject){0, "prog", "O2", "/x/prog", 77};
+    *profile_add_stat_subjects(profile) = (struct profile_stat_subject){1, "other", .content = 78};
+    *profile_add_stat_regions(profile) = (struct profile_stat_region){"run", PROFILE_STAT_RUN};
+    *profile_add_stat_regions(profile) = (struct profile_stat_region){"f", PROFILE_STAT_FUNCTION};
+    for (uint32_t i = 0; i < 6; i++)
+        *profile_add_stat_runs(profile) = (struct profile_stat_run){.subject = i % 2,
+                                                                    .round = i / 2,
+                                                                    .position = i,
+                                                                    .timed = i > 3,
+                                                                    .wall_ns = 1000 + i,
+                                                                    .user_ns = 900};
+    *profile_add_stat_visits(profile) =
+        (struct profile_stat_visit){5, 1, 10, 5, 500, 10, 90, 1, 2, 1, 1, 30};
+    *profile_add_stat_trips(profile) = (struct profile_stat_trip){1, 1, 10, 100};
+    *profile_add_stat_events(profile) = (struct profile_stat_event){0, "perf::CYCLES:u", 99, 0.5};
+    *profile_add_stat_skips(profile) = (struct profile_stat_skip){0, 1, "it is too short"};
+}
+
 static inline void sound_profile_fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -208,6 +231,7 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_times(profile) = (struct profile_time){first, 1, 1, 12500000};
     sound_fill_limits(profile);
     sound_fill_executed(profile);
+    sound_fill_stat(profile);
     *profile_add_waits(profile) = (struct profile_wait){
         "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};

@@ -279,6 +279,9 @@ static void files_of_version_12_are_read(void **state)
     assert_int_equal(
         sqlite3_exec(
             db,
+            "DROP TABLE stat_skip; DROP TABLE stat_event; DROP TABLE stat_trip;"
+            "DROP TABLE stat_visit; DROP TABLE stat_run; DROP TABLE stat_region;"
+            "DROP TABLE stat_subject; DROP TABLE stat_session;"
             "DROP TABLE limit_operation; DROP TABLE limit_use; DROP TABLE limit_schedule;"
             "DROP TABLE executed_distance; DROP TABLE executed_access; DROP TABLE executed_run;"
             "DROP TABLE executed_code; DROP TABLE executed_window;"

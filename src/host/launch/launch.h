@@ -119,8 +119,8 @@ struct launch_result {
     /* Pages given by the kernel without and with reading them; changes to other threads by their own will, and against it; of the
        program and the children it waited for */
     uint64_t minor_faults, major_faults, voluntary, involuntary;
-    uint64_t start_ns; /* CLOCK_REALTIME */
-    bool log_truncated;   /* the log could not be written to its end */
+    uint64_t start_ns;  /* CLOCK_REALTIME */
+    bool log_truncated; /* the log could not be written to its end */
     uint64_t corrupt_records;
     uint64_t lost_threads;
     uint64_t short_threads;  /* live: that used too little CPU time for a sample */

@@ -111,10 +111,9 @@ size_t machine_counters_named(const char *name, struct machine_counter counters[
 /* ---- those that there are -------------------------------------------------------------------- */
 
 static const char *const usual[] = {
-    "perf::TASK-CLOCK",       "perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS",
-    "perf::MINOR-FAULTS",     "perf::MAJOR-FAULTS",     "perf::CYCLES",
-    "perf::INSTRUCTIONS",     "perf::BRANCHES",         "perf::BRANCH-MISSES",
-    "perf::CACHE-REFERENCES", "perf::CACHE-MISSES",
+    "perf::TASK-CLOCK",    "perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS", "perf::MINOR-FAULTS",
+    "perf::MAJOR-FAULTS",  "perf::CYCLES",           "perf::INSTRUCTIONS",   "perf::BRANCHES",
+    "perf::BRANCH-MISSES", "perf::CACHE-REFERENCES", "perf::CACHE-MISSES",
 };
 
 size_t machine_counters_usual(struct machine_counter *counters, size_t most)
@@ -235,8 +234,7 @@ static struct machine_count read_count(int file)
     if (got.enabled && got.running == 0)
         return count;
     count.share = got.enabled ? (double)got.running / (double)got.enabled : 1;
-    count.value =
-        count.share < 1 ? (uint64_t)((double)got.value / count.share + 0.5) : got.value;
+    count.value = count.share < 1 ? (uint64_t)((double)got.value / count.share + 0.5) : got.value;
     return count;
 }
 

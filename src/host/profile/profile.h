@@ -575,9 +575,10 @@ struct profile_wait {
 };
 
 struct profile_run {
-    const char *verb;   /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits", "stat" */
-    const char *engine; /* "live", "exact", "built", "static" */
-    const char *source; /* "pmu", "clock", "count"; NULL */
+    const char
+        *verb; /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits", "stat" */
+    const char *engine;              /* "live", "exact", "built", "static" */
+    const char *source;              /* "pmu", "clock", "count"; NULL */
     const char *weighting;           /* "accesses", "cpu-time", "time", "cycles" */
     const char *version;             /* of the headroom that wrote the profile */
     const char *host, *kernel, *cpu; /* NULL: unknown */
@@ -968,9 +969,9 @@ struct profile_stat_run {
 /* A region in a run; none: it was not met. By run, region. */
 struct profile_stat_visit {
     uint32_t run, region;
-    uint64_t visits;   /* executions; as far as they were sampled, an estimate */
-    uint64_t recorded; /* of these, timed */
-    double sum_ns;     /* of all visits, without preemption */
+    uint64_t visits;       /* executions; as far as they were sampled, an estimate */
+    uint64_t recorded;     /* of these, timed */
+    double sum_ns;         /* of all visits, without preemption */
     double min_ns, max_ns; /* of those recorded */
     double preempted_ns, asleep_ns;
     uint64_t preemptions, sleeps;

@@ -114,7 +114,8 @@ static bool note_subject(struct stat_measuring *measuring, uint32_t number, cons
     *added = (struct profile_stat_subject){.number = number,
                                            .command = kept,
                                            .level = profile_keep(profile, level),
-                                           .program = level ? NULL : profile_keep(profile, subject->path),
+                                           .program =
+                                               level ? NULL : profile_keep(profile, subject->path),
                                            .content = content};
     return true;
 }
@@ -147,7 +148,9 @@ static bool compare_builds(struct stat_measuring *measuring)
 {
     const struct profile *profile = measuring->profile;
     for (size_t i = 1; i < measuring->subjects_count; i++) {
-        const struct profile_stat_subject *one = &profile->stat_subjects[measuring->subjects[i - 1].id],
+        const struct profile_stat_subject *one =
+                                              &profile
+                                                   ->stat_subjects[measuring->subjects[i - 1].id],
                                           *two = &profile->stat_subjects[measuring->subjects[i].id];
         char sentence[256];
         if (one->number != two->number || !two->level || one->content != two->content)
@@ -256,8 +259,8 @@ static bool begin_session(struct stat_measuring *measuring)
     if (!session)
         return fail_memory(measuring);
     *session = (struct profile_stat_session){.start_ns = clock_ns(CLOCK_REALTIME)};
-    session->seed = measuring->own->seed ? measuring->own->seed
-                                         : base_mix64(session->start_ns) % 1000000 + 1;
+    session->seed =
+        measuring->own->seed ? measuring->own->seed : base_mix64(session->start_ns) % 1000000 + 1;
     measuring->random = base_mix64(session->seed);
     if (sched_getaffinity(0, sizeof processors, &processors) == 0)
         session->processors = (uint32_t)CPU_COUNT(&processors);
@@ -409,9 +412,9 @@ static int stat_run(const struct settings *settings, int count, char **operands)
     if (words)
         memcpy(words, operands, (size_t)count * sizeof *words);
     size_t commands_count = words && count ? divide(count, words, commands) : 0;
-    int code = count == 0         ? say_usage("stat", "no command to run was given")
-               : !commands_count  ? say_usage("stat", "expected up to %d commands, divided by 'vs'",
-                                              STAT_COMMANDS)
+    int code = count == 0 ? say_usage("stat", "no command to run was given")
+               : !commands_count
+                   ? say_usage("stat", "expected up to %d commands, divided by 'vs'", STAT_COMMANDS)
                : !own->levels != !own->build
                    ? say_usage("stat", "--levels and --build are given together")
                : own->build && !strstr(own->build, "{}")
@@ -431,8 +434,7 @@ static const struct option_spec stat_options[] = {
      .argument = "N",
      .help = "Run each command N times. Default: 10. An interval of a ratio takes 6."},
     {"warmup", 'w', OPTION_NUMBER, OWN(stat_settings, warmups), .low = 0, .high = STAT_RUNS_MOST,
-     .argument = "N",
-     .help = "Run each command N times before, in no figure. Default: 1."},
+     .argument = "N", .help = "Run each command N times before, in no figure. Default: 1."},
     {"levels", 0, OPTION_TEXT, OWN(stat_settings, levels), .argument = "O0,O1,...",
      .help = "Build the program at each of these optimisation levels, with --build, and compare "
              "them."},
@@ -470,7 +472,7 @@ static const struct option_spec stat_options[] = {
 const struct verb stat_verb = {
     .name = "stat",
     .summary = "measure what commands and regions cost, over repeated runs",
-    .arguments = "[--] COMMAND [ARGUMENT...] [vs [--] COMMAND [ARGUMENT...]]...",
+    .arguments = "[--] COMMAND [ARG...] [vs COMMAND [ARG...]]...",
     .description =
         "Runs one or more commands again and again and reports how long they take: median with a "
         "95 % interval, minimum, mean, maximum and standard deviation, CPU time, page faults, "

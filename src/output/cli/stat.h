@@ -12,7 +12,13 @@
 
 #include "machine/counting.h"
 
-enum { STAT_COMMANDS = 16, STAT_LEVELS = 8, STAT_SUBJECTS = 32, STAT_REGIONS = 32, STAT_RUNS_MOST = 1000 };
+enum {
+    STAT_COMMANDS = 16,
+    STAT_LEVELS = 8,
+    STAT_SUBJECTS = 32,
+    STAT_REGIONS = 32,
+    STAT_RUNS_MOST = 1000
+};
 
 struct stat_settings {
     uint64_t runs, warmups, seed, max_s;
@@ -47,8 +53,8 @@ struct stat_measuring {
     size_t regions_count;
     struct machine_counter counters[MACHINE_COUNTERS_MAX];
     size_t counters_count;
-    uint32_t session;                 /* in the profile */
-    uint32_t position, rounds;        /* of measured rounds, those that are whole */
+    uint32_t session;          /* in the profile */
+    uint32_t position, rounds; /* of measured rounds, those that are whole */
     uint64_t random;
     char directory[LAUNCH_PATH_BYTES]; /* of programs built at levels; "": there are none */
     int code;                          /* exit code, if something failed */
@@ -76,8 +82,7 @@ uint64_t stat_content(const char *path);
 bool stat_level(const char *levels, size_t index, char *level, size_t bytes);
 
 /* Builds at that level and puts a copy of the program at `path` elsewhere, where path leads from then on. */
-bool stat_build(struct stat_measuring *measuring, const char *level,
-                char path[LAUNCH_PATH_BYTES]);
+bool stat_build(struct stat_measuring *measuring, const char *level, char path[LAUNCH_PATH_BYTES]);
 /* Removes the copies. */
 void stat_build_end(struct stat_measuring *measuring);
 
@@ -93,8 +98,8 @@ int stat_events_list(const struct settings *settings);
 /* Before the first run: which there are. */
 bool stat_regions_find(struct stat_measuring *measuring);
 /* A run in which they are timed. The run is the last one of the profile, whose time is filled in. */
-enum launch_outcome stat_regions_run(struct stat_measuring *measuring,
-                                     struct stat_subject *subject, struct launch_result *result);
+enum launch_outcome stat_regions_run(struct stat_measuring *measuring, struct stat_subject *subject,
+                                     struct launch_result *result);
 /* After the last run: iterations of loops counted; what was not timed is said. */
 bool stat_regions_end(struct stat_measuring *measuring);
 

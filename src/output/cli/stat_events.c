@@ -97,8 +97,7 @@ static void print_refused(struct listing *listing)
     if (listing->refused == 1)
         printf("  no   %-40s %s\n", listing->first, listing->why);
     else if (listing->refused)
-        printf("  no   %s and %zu more: %s\n", listing->first, listing->refused - 1,
-               listing->why);
+        printf("  no   %s and %zu more: %s\n", listing->first, listing->refused - 1, listing->why);
     listing->refused = 0;
 }
 
@@ -156,8 +155,10 @@ int stat_events_list(const struct settings *settings)
         machine_counters_all(list_text, &listing);
         print_refused(&listing);
         if (!machine_has_counters())
-            printf("\nThe kernel has no driver for hardware counters here, as in most virtual machines: what "
-                   "remains\nare its own events (perf::...), the clock, and what it reports of a process that "
+            printf("\nThe kernel has no driver for hardware counters here, as in most virtual "
+                   "machines: what "
+                   "remains\nare its own events (perf::...), the clock, and what it reports of a "
+                   "process that "
                    "has ended.\n");
     }
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -96,8 +96,7 @@ static enum launch_outcome run_plain(struct stat_measuring *measuring,
 {
     struct launch_request request = {.path = subject->path, .command = subject->command};
     struct counted counted = {.measuring = measuring};
-    enum launch_outcome outcome =
-        sequel_begin(&measuring->sequel, 0, &request, measuring->error);
+    enum launch_outcome outcome = sequel_begin(&measuring->sequel, 0, &request, measuring->error);
     if (outcome != LAUNCH_OK)
         return outcome;
     if (measuring->own->show_output)
@@ -125,12 +124,11 @@ static bool check_end(struct stat_measuring *measuring, struct stat_subject *sub
     if (status == subject->expected && (status == 0 || measuring->own->ignore_failure))
         return true;
     if (result->exited)
-        return stat_fail(measuring, status ? status : LAUNCH_FAILED,
-                         "'%.1000s' ended with exit status %d%s.", subject->command[0],
-                         result->exit_code,
-                         status == subject->expected
-                             ? "; with --ignore-failure it is timed all the same"
-                             : ", unlike its first run");
+        return stat_fail(
+            measuring, status ? status : LAUNCH_FAILED, "'%.1000s' ended with exit status %d%s.",
+            subject->command[0], result->exit_code,
+            status == subject->expected ? "; with --ignore-failure it is timed all the same"
+                                        : ", unlike its first run");
     return stat_fail(measuring, status, "'%.1000s' was killed by signal %d.", subject->command[0],
                      result->signal);
 }
@@ -154,9 +152,8 @@ static bool run_once(struct stat_measuring *measuring, const struct turn *turn, 
     struct launch_result result = {0};
     if (!add_run(measuring, turn, round, warm))
         return stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(BASE_NO_MEMORY));
-    enum launch_outcome outcome = turn->timed
-                                      ? stat_regions_run(measuring, turn->subject, &result)
-                                      : run_plain(measuring, turn->subject, &result);
+    enum launch_outcome outcome = turn->timed ? stat_regions_run(measuring, turn->subject, &result)
+                                              : run_plain(measuring, turn->subject, &result);
     launch_jits_free(&result.jits);
     if (outcome != LAUNCH_OK)
         measuring->code = (int)outcome;

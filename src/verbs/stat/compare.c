@@ -46,8 +46,8 @@ static void name_figure(const struct stat_report *report, const struct stat_row 
 static void set_band(const struct stat_row *row, struct diff_figure *figure)
 {
     figure->band = true;
-    figure->low = row->ns.low;
-    figure->high = row->ns.high;
+    figure->low = row->ns.low / 1e9;
+    figure->high = row->ns.high / 1e9;
     figure->few = row->count < 6;
 }
 
@@ -57,14 +57,17 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
     for (size_t i = 0; report && i < report->count; i++) {
         char name[48];
         name_figure(report, &report->rows[i], name, sizeof name);
-        struct diff_figure *made = diff_add_figure(side, "stat.", name, DIFF_SECONDS,
-                                                   report->rows[i].ns.median);
+        struct diff_figure *made =
+            diff_add_figure(side, "stat.", name, DIFF_SECONDS, report->rows[i].ns.median / 1e9);
         if (made)
             set_band(&report->rows[i], made);
     }
 }
 
 const struct analysis_compare stat_compare = {
+    .untested =
+        "Medians of repeated runs: they differ if their 95 % intervals do not overlap. Runs "
+        "interleaved in one session, 'headroom stat ... vs ...', show smaller differences.",
     .differ = differ,
     .begin = begin,
     .end = stat_report_free,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Times in exports: each region in the runs of a subject one stack, the subject and the region, with the mean time of a run. */
+/* Times in exports: each region in the runs of a subject is one place, with the mean time of a run. */
 #include "export/samples.h"
 #include "stat/internal.h"
 
@@ -13,14 +13,15 @@ static void add_row(struct walk *walk, const struct stat_report *report, const s
                     uint32_t metric)
 {
     const struct profile_stat_region *region = &report->profile->stat_regions[row->region];
-    char name[512], interval[160];
-    stat_subject_name(&report->profile->stat_subjects[row->subject], name, sizeof name);
+    char subject[512], name[800], interval[160];
+    stat_subject_name(&report->profile->stat_subjects[row->subject], subject, sizeof subject);
+    snprintf(name, sizeof name, "%.200s of %s", region->name, subject);
     snprintf(interval, sizeof interval, "median %.9g ns, 95 %% interval %.9g to %.9g ns, %zu runs",
              row->ns.median, row->ns.low, row->ns.high, row->count);
     double values[] = {row->ns.mean, row->visits};
     struct walk_sample sample = {.kind = &times,
-                                 .head = walk_add_name(walk, name, NULL, 0),
-                                 .leaf = walk_add_name(walk, region->name, NULL, 0),
+                                 .head = UINT32_MAX,
+                                 .leaf = walk_add_name(walk, name, NULL, 0),
                                  .detail = walk_string(walk, interval),
                                  .metric = metric,
                                  .count = BASE_COUNT(values)};

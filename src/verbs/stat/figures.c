@@ -18,11 +18,6 @@ const char *const stat_outlier_words[] = {NULL, "the first run", "waited for the
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-/* In how many rows, points of it follow one another. */
-struct tally {
-    size_t count;
-};
-
 static size_t row_of(const struct profile *profile, uint32_t region, uint32_t subject)
 {
     return region * profile->stat_subjects_count + subject;
@@ -33,30 +28,36 @@ static bool counts(const struct profile_stat_run *run)
     return !run->warm && run->wall_ns > 0;
 }
 
-static void count_points(const struct profile *profile, struct tally *places)
+/* Of the region 0, which is the whole run, there are no visits. */
+static bool visit_counts(const struct profile *profile, const struct profile_stat_visit *visit)
+{
+    return visit->region && visit->sum_ns > 0 && counts(&profile->stat_runs[visit->run]);
+}
+
+static void count_points(const struct profile *profile, size_t *counted)
 {
     for (size_t i = 0; i < profile->stat_runs_count; i++)
         if (counts(&profile->stat_runs[i]) && !profile->stat_runs[i].timed)
-            places[row_of(profile, 0, profile->stat_runs[i].subject)].count++;
+            counted[row_of(profile, 0, profile->stat_runs[i].subject)]++;
     for (size_t i = 0; i < profile->stat_visits_count; i++) {
         const struct profile_stat_visit *visit = &profile->stat_visits[i];
         const struct profile_stat_run *run = &profile->stat_runs[visit->run];
-        if (counts(run) && visit->sum_ns > 0)
-            places[row_of(profile, visit->region, run->subject)].count++;
+        if (visit_counts(profile, visit))
+            counted[row_of(profile, visit->region, run->subject)]++;
     }
 }
 
-static bool make_rows(struct stat_report *report, const struct tally *places, size_t *row_at)
+static bool make_rows(struct stat_report *report, const size_t *counted, size_t *row_at)
 {
     const struct profile *profile = report->profile;
     for (uint32_t region = 0; region < profile->stat_regions_count; region++)
         for (uint32_t subject = 0; subject < profile->stat_subjects_count; subject++) {
             size_t place = row_of(profile, region, subject);
-            if (!places[place].count)
+            if (!counted[place])
                 continue;
             struct stat_row *row = &report->rows[report->count];
             *row = (struct stat_row){.region = region, .subject = subject};
-            row->points = calloc(places[place].count, sizeof *row->points);
+            row->points = calloc(counted[place], sizeof *row->points);
             if (!row->points)
                 return false;
             row_at[place] = report->count++;
@@ -82,7 +83,7 @@ static void fill_points(struct stat_report *report, const size_t *row_at)
     for (size_t i = 0; i < profile->stat_visits_count; i++) {
         const struct profile_stat_visit *visit = &profile->stat_visits[i];
         const struct profile_stat_run *run = &profile->stat_runs[visit->run];
-        if (counts(run) && visit->sum_ns > 0)
+        if (visit_counts(profile, visit))
             add_point(&report->rows[row_at[row_of(profile, visit->region, run->subject)]], run,
                       visit);
     }
@@ -92,16 +93,16 @@ static bool make_points(struct stat_report *report)
 {
     const struct profile *profile = report->profile;
     size_t all = profile->stat_regions_count * profile->stat_subjects_count;
-    struct tally *places = calloc(all + 1, sizeof *places);
+    size_t *counted = calloc(all + 1, sizeof *counted);
     size_t *row_at = calloc(all + 1, sizeof *row_at);
     report->rows = calloc(all + 1, sizeof *report->rows);
-    bool good = places && row_at && report->rows;
-    if (good)
-        count_points(profile, places);
-    good = good && make_rows(report, places, row_at);
-    if (good)
+    bool good = counted && row_at && report->rows;
+    if (good && all)
+        count_points(profile, counted);
+    good = good && make_rows(report, counted, row_at);
+    if (good && all)
         fill_points(report, row_at);
-    free(places);
+    free(counted);
     free(row_at);
     return good;
 }
@@ -259,8 +260,8 @@ static enum base_status add_ratio(const struct stat_row *first, struct stat_row 
         return BASE_NO_MEMORY;
     memcpy(points, first->points, first->count * sizeof *points);
     memcpy(points + first->count, row->points, row->count * sizeof *points);
-    enum base_status status = compare_points(points, first->count, points + first->count,
-                                             row->count, &row->ratio);
+    enum base_status status =
+        compare_points(points, first->count, points + first->count, row->count, &row->ratio);
     free(points);
     return status;
 }
@@ -335,7 +336,8 @@ void stat_reason(const struct stat_row *row, char *text, size_t bytes)
     if (!row->sensitive)
         return;
     if (row->waiting > SENSITIVE_WAITING) {
-        print_add(text, bytes, "it waits %s of its time", print_percent(row->waiting, number));
+        print_add(text, bytes, "%s of its time it waits, or for a processor",
+                  print_percent(row->waiting, number));
         comma = ", ";
     }
     if (row->preempted > SENSITIVE_TAKEN) {

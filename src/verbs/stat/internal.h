@@ -28,12 +28,14 @@ struct stat_row {
     struct stat_point *points; /* in the order of runs */
     size_t count;              /* at least 1 */
     struct statistics ns;      /* a run */
-    struct statistics visit_ns; /* a visit: means of runs; of whole runs, and where nothing was visited, zero */
-    double visits, recorded;    /* a run, mean */
-    double iterations;          /* a visit, mean, counted; 0: not known */
-    double spread;              /* robust standard deviation of ns, as a part of the median */
-    double waiting, preempted;  /* parts of the time: asleep; taken by others while it was ready to run */
-    double cost;                /* of recording, as a part of the region's time */
+    struct statistics
+        visit_ns; /* a visit: means of runs; of whole runs, and where nothing was visited, zero */
+    double visits, recorded; /* a run, mean */
+    double iterations;       /* a visit, mean, counted; 0: not known */
+    double spread;           /* robust standard deviation of ns, as a part of the median */
+    double waiting,
+        preempted; /* parts of the time: asleep; taken by others while it was ready to run */
+    double cost;   /* of recording, as a part of the region's time */
     struct statistics_ratio ratio; /* to the first subject; not known of that itself */
     size_t outliers[STAT_UNEXPLAINED + 1];
     double modes[2]; /* medians of two modes; 0: there are none */
@@ -61,7 +63,8 @@ void stat_reason(const struct stat_row *row, char *text, size_t bytes);
 /* A subject for people: "-O2: ./program 10". */
 void stat_subject_name(const struct profile_stat_subject *subject, char *text, size_t bytes);
 
-extern const char *const stat_kind_names[PROFILE_STAT_KINDS]; /* "run", "function", "loop", "marker" */
+extern const char
+    *const stat_kind_names[PROFILE_STAT_KINDS]; /* "run", "function", "loop", "marker" */
 
 bool stat_json(struct json *json, const struct places *places,
                const struct report_options *options);

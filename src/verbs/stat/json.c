@@ -20,20 +20,20 @@ static void pair_member(struct json *json, const char *name, bool known, double 
     }
     json_open(json, '[');
     json_item(json);
-    json_number(json, low, 6);
+    json_number(json, low, 9);
     json_item(json);
-    json_number(json, high, 6);
+    json_number(json, high, 9);
     json_close(json, ']');
 }
 
 static void statistics_member(struct json *json, const char *name, const struct statistics *made)
 {
     json_begin(json, name, '{');
-    json_decimal(json, "min", made->min, 6);
-    json_decimal(json, "median", made->median, 6);
-    json_decimal(json, "mean", made->mean, 6);
-    json_decimal(json, "max", made->max, 6);
-    json_decimal(json, "sd", made->sd, 6);
+    json_decimal(json, "min", made->min, 9);
+    json_decimal(json, "median", made->median, 9);
+    json_decimal(json, "mean", made->mean, 9);
+    json_decimal(json, "max", made->max, 9);
+    json_decimal(json, "sd", made->sd, 9);
     pair_member(json, "ci95", true, made->low, made->high);
     json_close(json, '}');
 }
@@ -55,7 +55,10 @@ static void ratio_member(struct json *json, const struct statistics_ratio *ratio
 /* ---- medians of what runs have --------------------------------------------------------------- */
 
 #define MEASURE(member)                                                                            \
-    static double member##_of(const struct profile_stat_run *run) { return (double)run->member; }
+    static double member##_of(const struct profile_stat_run *run)                                  \
+    {                                                                                              \
+        return (double)run->member;                                                                \
+    }
 MEASURE(user_ns)
 MEASURE(system_ns)
 MEASURE(minor_faults)
@@ -68,9 +71,12 @@ static const struct {
     const char *name;
     double (*of)(const struct profile_stat_run *run);
 } measures[] = {
-    {"user_ns", user_ns_of},           {"system_ns", system_ns_of},
-    {"minor_faults", minor_faults_of}, {"major_faults", major_faults_of},
-    {"voluntary_switches", voluntary_of}, {"involuntary_switches", involuntary_of},
+    {"user_ns", user_ns_of},
+    {"system_ns", system_ns_of},
+    {"minor_faults", minor_faults_of},
+    {"major_faults", major_faults_of},
+    {"voluntary_switches", voluntary_of},
+    {"involuntary_switches", involuntary_of},
     {"peak_bytes", peak_bytes_of},
 };
 
@@ -233,8 +239,7 @@ static void skips_member(struct json *json, const struct profile *profile)
     json_close(json, ']');
 }
 
-bool stat_json(struct json *json, const struct places *places,
-               const struct report_options *options)
+bool stat_json(struct json *json, const struct places *places, const struct report_options *options)
 {
     const struct profile *profile = places->profile;
     if (!profile->stat_sessions_count)

@@ -12,8 +12,8 @@ enum {
     MODES_LEAST = 10,  /* values of which modes can be told                             */
 };
 
-#define TAIL 0.025 /* on each side of 95 % */
-#define Z_TAIL 1.959964
+#define TAIL    0.025 /* on each side of 95 % */
+#define Z_TAIL  1.959964
 #define Z_POWER 0.841621 /* four times of five */
 
 static int ascending(const void *a, const void *b)
@@ -164,8 +164,7 @@ static void finish_ratio(double value, double low, double high, struct statistic
                                       .value = exp(value),
                                       .low = exp(low),
                                       .high = exp(high),
-                                      .detectable =
-                                          expm1(half / Z_TAIL * (Z_TAIL + Z_POWER))};
+                                      .detectable = expm1(half / Z_TAIL * (Z_TAIL + Z_POWER))};
 }
 
 /* values: of them `cut` - 1 lie below the interval, and as many above. */

@@ -34,7 +34,8 @@ struct statistics_ratio {
     bool known;              /* there is a ratio */
     bool bounded;            /* and an interval of 95 %: there are enough values for one */
     double value, low, high; /* above 1: the second is larger */
-    double detectable; /* of which relative difference the interval would have excluded 1, four times of five */
+    double
+        detectable; /* of which relative difference the interval would have excluded 1, four times of five */
 };
 
 /* second[i] / first[i], of the same round. BASE_NO_MEMORY: *made is untouched. */

@@ -48,8 +48,9 @@ static void print_times(struct printer *printer, const struct part *part)
 {
     struct unit unit = unit_for(part->rows[0].ns.median);
     char cells[6][32], interval[72];
-    fprintf(printer->out, "  %s      runs   median  95 %% interval          min      mean       max"
-                          "        sd%s\n",
+    fprintf(printer->out,
+            "  %s      runs   median  95 %% interval          min      mean       max"
+            "        sd%s\n",
             print_on(printer, DIM), print_off(printer));
     for (size_t i = 0; i < part->count; i++) {
         const struct stat_row *row = &part->rows[i];
@@ -96,8 +97,8 @@ static double peak_of(const struct profile_stat_run *run)
 
 static void print_resources(struct printer *printer, const struct part *part)
 {
-    struct unit unit = unit_for(fmax(stat_median(&part->rows[0], user_of),
-                                     stat_median(&part->rows[0], system_of)));
+    struct unit unit = unit_for(
+        fmax(stat_median(&part->rows[0], user_of), stat_median(&part->rows[0], system_of)));
     char cells[6][32];
     fprintf(printer->out,
             "\n  %s       user, %-2s  system  page faults  gave up CPU  lost CPU   peak memory%s\n",
@@ -123,8 +124,8 @@ static void print_visits(struct printer *printer, const struct stat_report *repo
             print_on(printer, DIM), print_off(printer));
     for (size_t i = 0; i < part->count; i++) {
         const struct stat_row *row = &part->rows[i];
-        double visit = row->visit_ns.median, step = row->iterations > 0 ? visit / row->iterations
-                                                                        : 0;
+        double visit = row->visit_ns.median,
+               step = row->iterations > 0 ? visit / row->iterations : 0;
         struct unit unit = unit_for(visit), small = unit_for(step);
         fprintf(printer->out, "  #%-4u %11s %6s ", row->subject + 1,
                 print_quantity(row->visits, cells[0]), print_in(visit, unit, cells[1]));
@@ -185,10 +186,14 @@ static void remark(struct printer *printer, const struct stat_row *row)
         print_add(line, sizeof line, "%zu of %zu runs take about %s, the others about %s. ",
                   row->lower, row->count, print_time(row->modes[0], a),
                   print_time(row->modes[1], b));
+    const char *slow = "Slow by far:";
     for (size_t i = 1; i <= STAT_UNEXPLAINED; i++)
-        if (row->outliers[i])
-            print_add(line, sizeof line, "Slow by far: %zu run%s (%s). ", row->outliers[i],
+        if (row->outliers[i]) {
+            print_add(line, sizeof line, "%s %zu run%s (%s)", slow, row->outliers[i],
                       print_plural(row->outliers[i]), stat_outlier_words[i]);
+            slow = ",";
+        }
+    print_add(line, sizeof line, "%s", slow[1] ? "" : ". ");
     if (row->visits > row->recorded * 1.001 && row->recorded > 0)
         print_add(line, sizeof line, "Sampled: one visit in %.1f was timed, the sums are scaled. ",
                   row->visits / row->recorded);
@@ -204,8 +209,7 @@ static void remark(struct printer *printer, const struct stat_row *row)
 static void print_part(struct printer *printer, const struct stat_report *report,
                        const struct part *part)
 {
-    const struct profile_stat_region *region =
-        &report->profile->stat_regions[part->rows[0].region];
+    const struct profile_stat_region *region = &report->profile->stat_regions[part->rows[0].region];
     char name[TEXT_BYTES], unit[48], heading[TEXT_BYTES];
     name_clean(region->name, name, 200);
     if (region->kind == PROFILE_STAT_RUN)
@@ -378,12 +382,13 @@ static void print_limits(struct printer *printer, const void *state)
     }
     if (!report->count || report->cycle_ns <= 0)
         return;
-    snprintf(line, sizeof line,
-             "A cycle is taken to last %.4g ns, as measured before and after the runs, within "
-             "%.1f %%; the time stamp counter, by which regions are timed, ticks every %.4g ns: %.4g "
-             "cycles a tick.",
-             report->cycle_ns, 100 * report->cycle_spread, report->tick_ns,
-             report->tick_ns / report->cycle_ns);
+    snprintf(
+        line, sizeof line,
+        "A cycle is taken to last %.4g ns, as measured before and after the runs, within "
+        "%.1f %%; the time stamp counter, by which regions are timed, ticks every %.4g ns: %.4g "
+        "cycles a tick.",
+        report->cycle_ns, 100 * report->cycle_spread, report->tick_ns,
+        report->tick_ns / report->cycle_ns);
     fputs("  ", printer->out);
     print_wrap(printer, DIM, 2, 2, line);
 }

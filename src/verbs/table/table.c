@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 const struct analysis *const analyses[] = {
-    &waste_analysis,   &reuse_analysis,  &paths_analysis, &interference_analysis,
-    &sharing_analysis, &limits_analysis, &stat_analysis,  &run_analysis,
-    NULL,
+    &waste_analysis,        &reuse_analysis,   &paths_analysis,
+    &interference_analysis, &sharing_analysis, &limits_analysis,
+    &stat_analysis,         &run_analysis,     NULL,
 };
