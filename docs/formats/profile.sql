@@ -853,6 +853,7 @@ CREATE TABLE limit_operation(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, iter
 --   line                  0 to 2^32-1                 key
 --   begins                0 to 1e+30                  key
 --   ends                  0 to 1e+30                  key
+
 -- Since version 14. Merging: rows stay apart, in the order of their keys.
 CREATE TABLE stat_session(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, seed INTEGER NOT NULL, rounds INTEGER NOT NULL, processors INTEGER NOT NULL, cycle_ns REAL NOT NULL, cycle_spread REAL NOT NULL, tick_ns REAL NOT NULL, load REAL NOT NULL);
 --   id                    index of the row
