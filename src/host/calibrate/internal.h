@@ -98,7 +98,7 @@ struct form {
     char key[MODEL_KEY_BYTES];
     uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     uint8_t count;
-    bool plain; /* a branch, to be run as it is: not taken, or to what follows */
+    bool plain; /* a branch, to be run as it is: not taken */
 };
 
 /* All forms of the instruction set that may be run, found by decoding what its opcodes can be. Forms are the caller's. False:
