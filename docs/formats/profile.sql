@@ -704,7 +704,7 @@ CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT
 --   cycle_spread          0 to 1e+30                  largest
 
 -- Since version 13. Merging: rows with equal keys become one.
-CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, module INTEGER, level INTEGER, address INTEGER NOT NULL, ways INTEGER NOT NULL, calls INTEGER NOT NULL, unknown INTEGER NOT NULL, limited_by INTEGER NOT NULL, next_limit INTEGER NOT NULL, resource REAL NOT NULL, recurrence REAL NOT NULL, frontend REAL NOT NULL, slots REAL NOT NULL, branch REAL NOT NULL, recurrence_most REAL NOT NULL, aliased REAL NOT NULL, certified REAL NOT NULL, predicted REAL NOT NULL, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, measured REAL NOT NULL, share REAL NOT NULL, iterations INTEGER NOT NULL);
+CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, module INTEGER, level INTEGER, address INTEGER NOT NULL, ways INTEGER NOT NULL, calls INTEGER NOT NULL, unknown INTEGER NOT NULL, limited_by INTEGER NOT NULL, next_limit INTEGER NOT NULL, resource REAL NOT NULL, recurrence REAL NOT NULL, frontend REAL NOT NULL, slots REAL NOT NULL, branch REAL NOT NULL, recurrence_most REAL NOT NULL, aliased REAL NOT NULL, certified REAL NOT NULL, predicted REAL NOT NULL, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, measured REAL NOT NULL, share REAL NOT NULL, iterations INTEGER NOT NULL, circuit_used INTEGER NOT NULL);
 --   id                    index of the row
 --   function              name, or NULL               key
 --   file                  name, or NULL               key
@@ -731,6 +731,7 @@ CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, 
 --   measured              up to 1e+30                 largest
 --   share                 up to 1e+30                 largest
 --   iterations            0 to 2^50                   largest
+--   circuit_used          0 to 1                      largest; since version 14
 
 -- Since version 13. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
 -- Rows are in the order of loop.

@@ -24,6 +24,11 @@ void paper(double *a, double *c, const double *b, double x, long n)
         c[i] = c[i - 1] / b[i];
     }
 }
+void running(double *a, const double *b, long n)
+{
+    for (long i = 1; i < n; i++)
+        a[i] = a[i - 1] + b[i];
+}
 struct node { struct node *next; };
 long length(const struct node *node)
 {
@@ -87,6 +92,28 @@ field()
     [ "$(field '[l["function"] for l in loops]')" = "['dot']" ]
     limits --format json "$BATS_FILE_TMPDIR/program:length"
     [ "$(field '[loops[0]["bounds"]["recurrence"] in (4, 5), loops[0]["advice"]["id"]]')" = "[True, 'limits.chase']" ]
+}
+
+@test "object files and archives, which are linked first" {
+    "${CC:-cc}" -O2 -g -c -o kernels.o "$BATS_FILE_TMPDIR/kernels.c"
+    "${CC:-cc}" -O2 -g -c -o main.o "$BATS_FILE_TMPDIR/main.c"
+    ar rcs both.a kernels.o main.o
+    limits --format json kernels.o:kernels.c:5
+    [ "$(field '[(l["function"], l["module"], l["bounds"]["recurrence"]) for l in loops]')" = "[('dot', 'kernels.o', 4)]" ]
+    limits --format json both.a
+    [ "$(field '{"dot", "main"} <= {l["function"] for l in loops}')" = True ]
+    head -c 600 kernels.o >cut.o
+    try 1 "$HEADROOM" limits --machine skylake cut.o
+    [ ! -s out ]
+}
+
+@test "a sum at the end and a running sum are mended differently" {
+    limits --format json "$BATS_FILE_TMPDIR/program:dot"
+    [ "$(field '[loops[0]["circuit_used"], loops[0]["advice"]["id"]]')" = "[False, 'limits.accumulator']" ]
+    # clang may keep or reload what it has stored; either way it is needed.
+    "${CC:-cc}" -O2 -g -fno-tree-vectorize -c -o kernels.o "$BATS_FILE_TMPDIR/kernels.c"
+    limits --format json kernels.o:running
+    [ "$(field 'loops[0]["advice"]["id"] in ("limits.running", "limits.stored") and loops[0]["limit"] == "recurrence"')" = True ]
 }
 
 @test "text fits 80 columns, and says what to do" {

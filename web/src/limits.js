@@ -27,17 +27,49 @@ function steps(loop) {
   const at = new Map();
   loop.circuit.forEach((step, i) => {
     const next = loop.circuit[(i + 1) % loop.circuit.length];
-    const text = `${KINDS[step.kind]}, ${cycles(step.latency)} cycles, then ${next.index + 1}${step.distance ? ` ${several(step.distance, "iteration")} later` : ""}`;
+    const text = `${KINDS[step.kind]}, ${cycles(step.latency)} ${step.latency === 1 ? "cycle" : "cycles"}, then ${next.index + 1}${step.distance ? `, ${several(step.distance, "iteration")} later` : ""}`;
     at.set(step.index, [...(at.get(step.index) ?? []), text]);
   });
   return at;
 }
 
+const LANE = 9, LANE_HEIGHT = 24, LANES_MOST = 8;
+
+// The circuit's arcs as lines from row to row, each in a lane of its own unless it ends where another begins; those into a later iteration are
+// dashed. Rows draw their parts of them.
+function lanes(loop) {
+  const arcs = [];
+  loop.circuit.forEach((step, i) => {
+    const to = loop.circuit[(i + 1) % loop.circuit.length].index;
+    if (step.index !== to || step.distance) arcs.push({ from: step.index, to, later: step.distance > 0, low: Math.min(step.index, to), high: Math.max(step.index, to) });
+  });
+  const ends = [];
+  for (const arc of [...arcs].sort((a, b) => a.high - a.low - (b.high - b.low))) {
+    let lane = ends.findIndex((taken) => taken.every((other) => arc.low >= other.high || arc.high <= other.low));
+    if (lane < 0) lane = ends.push([]) - 1;
+    ends[lane].push(arc);
+    arc.lane = Math.min(lane, LANES_MOST - 1);
+  }
+  return { arcs, width: LANE * (Math.min(ends.length, LANES_MOST) + 1) + 4 };
+}
+
+function strokes({ arcs, width }, row) {
+  const middle = LANE_HEIGHT / 2;
+  return arcs.filter((arc) => arc.low <= row && row <= arc.high).flatMap((arc) => {
+    const x = width - 6 - LANE * (arc.lane + 1), kind = arc.later ? "arc later" : "arc", self = arc.from === arc.to;
+    const leaves = row === arc.from ? middle + (self ? 5 : arc.to > arc.from ? 3 : -3) : null, enters = row === arc.to ? middle - (self ? 5 : arc.to > arc.from ? 3 : -3) : null;
+    const top = row === arc.low ? Math.min(leaves ?? LANE_HEIGHT, enters ?? LANE_HEIGHT) : 0, bottom = row === arc.high ? Math.max(leaves ?? 0, enters ?? 0) : LANE_HEIGHT;
+    return [svg("line", { class: kind, x1: x, x2: x, y1: top, y2: bottom }), leaves !== null && svg("line", { class: kind, x1: x, x2: width, y1: leaves, y2: leaves }),
+      enters !== null && svg("line", { class: kind, x1: x, x2: width - 4, y1: enters, y2: enters }), enters !== null && svg("polygon", { class: "head", points: `${width - 6},${enters - 3} ${width},${enters} ${width - 6},${enters + 3}` })].filter(Boolean);
+  });
+}
+
 function instructions(loop) {
-  const critical = steps(loop), most = Math.max(1e-9, ...loop.instructions.map((i) => i.pressure));
+  const critical = steps(loop), most = Math.max(1e-9, ...loop.instructions.map((i) => i.pressure)), drawn = lanes(loop);
+  const gutter = (row) => h("td", { class: "lanes" }, svg("svg", { width: drawn.width, height: LANE_HEIGHT, "aria-hidden": "true" }, strokes(drawn, row)));
   return h("section", null, h("h4", null, "Instructions: pressure on the units that bound it most, and the critical circuit"),
     h("div", { class: "table" }, h("table", null, h("tbody", null, loop.instructions.map((instruction, i) =>
-      h("tr", { class: critical.has(i) ? "match" : "" }, h("td", { class: "figure" }, i + 1), h("td", { class: "text" }, h("code", null, instruction.instruction)),
+      h("tr", { class: critical.has(i) ? "match" : "" }, h("td", { class: "figure" }, i + 1), gutter(i), h("td", { class: "text" }, h("code", null, instruction.instruction)),
         h("td", { class: "figure" }, instruction.pressure ? cycles(instruction.pressure) : ""), h("td", null, instruction.pressure ? bar(instruction.pressure / most) : ""),
         h("td", { class: "text" }, critical.get(i)?.join("; ") ?? ""), h("td", { class: "text" }, h("span", { class: "place" }, instruction.line ? place(instruction) : ""))))))));
 }

@@ -40,6 +40,29 @@ static bool add_run(struct profile *profile, const struct model *model)
     return run->machine && run->title;
 }
 
+static bool is_on_circuit(const struct bounds *bounds, uint32_t instruction)
+{
+    for (size_t i = 0; i < bounds->circuit_count; i++)
+        if (bounds->vertices[bounds->arcs[bounds->circuit[i]].from].instruction == instruction)
+            return true;
+    return false;
+}
+
+/* Does anything but the circuit itself need the values that it makes, within the loop? Flags of its own instructions are no such thing. */
+static bool is_circuit_used(const struct bounds *bounds)
+{
+    for (size_t c = 0; c < bounds->circuit_count; c++)
+        for (size_t a = 0; a < bounds->arc_count; a++) {
+            const struct bounds_arc *arc = &bounds->arcs[a];
+            const struct bounds_vertex *to = &bounds->vertices[arc->to];
+            if (arc->from == bounds->arcs[bounds->circuit[c]].from &&
+                arc->dependence == BOUNDS_FLOW && !arc->may &&
+                (to->kind == BOUNDS_STORES || !is_on_circuit(bounds, to->instruction)))
+                return true;
+        }
+    return false;
+}
+
 static bool add_loop(struct profile *profile, const struct bodies_loop *loop,
                      const struct bounds *bounds, const char *module, const char *level,
                      double share)
@@ -72,6 +95,7 @@ static bool add_loop(struct profile *profile, const struct bodies_loop *loop,
         .circuit_distance = (uint32_t)bounds->circuit_distance,
         .measured = -1,
         .share = share,
+        .circuit_used = is_circuit_used(bounds),
     };
     return row->function;
 }

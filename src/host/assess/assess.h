@@ -109,6 +109,11 @@ struct assess_made {
     char directory[ASSESS_PATH_BYTES], path[ASSESS_PATH_BYTES]; /* path: what can be opened */
 };
 
+/* Is it an object file or an archive of them, whose code has no addresses yet? Then assess_link gives it some: each file is opened
+   as if it were alone in a program. */
+bool assess_is_unlinked(const char *path);
+bool assess_link(const char *path, struct assess_made *made, char *error);
+
 /* An assembly file; .S is preprocessed. */
 bool assess_assemble(const char *source, struct assess_made *made, char *error);
 

@@ -5,6 +5,7 @@
  */
 #include "assess/assess.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -80,20 +81,53 @@ static void object_of(const struct assess_made *made, char path[ASSESS_PATH_BYTE
     snprintf(path, ASSESS_PATH_BYTES, "%.4000s/object.o", made->directory);
 }
 
-static bool link_object(const struct assess_made *made, char *error)
+/* All members of an archive, each of them, even where two define the same. */
+static bool link_objects(const struct assess_made *made, const char *objects, char *error)
 {
-    char object[ASSESS_PATH_BYTES];
     struct words words = {0};
-    object_of(made, object);
     add(&words, "ld");
     add(&words, "-e");
     add(&words, "0");
     add(&words, "--unresolved-symbols=ignore-all");
     add(&words, "--no-warn-mismatch");
+    add(&words, "--allow-multiple-definition");
+    add(&words, "--whole-archive");
+    add(&words, "-z");
+    add(&words, "noexecstack");
     add(&words, "-o");
     add(&words, made->path);
-    add(&words, object);
+    add(&words, objects);
     return run(&words, -1, -1, error);
+}
+
+static bool link_object(const struct assess_made *made, char *error)
+{
+    char object[ASSESS_PATH_BYTES];
+    object_of(made, object);
+    return link_objects(made, object, error);
+}
+
+bool assess_is_unlinked(const char *path)
+{
+    static const char archive[] = "!<arch>\n";
+    unsigned char head[EI_NIDENT + 2] = {0};
+    FILE *file = fopen(path, "re");
+    size_t got = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file)
+        fclose(file);
+    return (got >= strlen(archive) && memcmp(head, archive, strlen(archive)) == 0) ||
+           (got == sizeof head && memcmp(head, ELFMAG, SELFMAG) == 0 &&
+            head[EI_CLASS] == ELFCLASS64 && head[EI_DATA] == ELFDATA2LSB &&
+            head[EI_NIDENT] == ET_REL && head[EI_NIDENT + 1] == 0);
+}
+
+bool assess_link(const char *path, struct assess_made *made, char *error)
+{
+    char shown[ASSESS_PATH_BYTES];
+    if (!begin(made, error))
+        return false;
+    snprintf(shown, sizeof shown, "%s%.4000s", *path == '-' ? "./" : "", path);
+    return link_objects(made, shown, error);
 }
 
 static bool ends(const char *text, const char *with)

@@ -803,6 +803,7 @@ struct profile_limit_loop {
     double measured;           /* mean over all ways; negative: not measured */
     double share;              /* of the CPU time of a run; negative: not known */
     uint64_t iterations;       /* counted in a run under the exact engine; 0: not counted */
+    uint32_t circuit_used;     /* 1: other instructions need what the critical circuit makes */
 };
 
 /* On the way through it, in order. By loop. */

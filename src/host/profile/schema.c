@@ -758,6 +758,7 @@ static const struct schema_column limit_loops_columns[] = {
     {MEMBER(limit_loop, measured), MEASURE, LARGER},
     {MEMBER(limit_loop, share), MEASURE, LARGER},
     {MEMBER(limit_loop, iterations), COUNT, LARGER},
+    {MEMBER(limit_loop, circuit_used), BELOW(2), LARGER, .since = 14},
 };
 TABLE(limit_loops, limit_loop, "limit_loop", 13);
 

@@ -189,6 +189,15 @@ static bool add_assembly(struct assessing *assessing, const struct named *named)
     return good;
 }
 
+static bool add_unlinked(struct assessing *assessing, const struct named *named)
+{
+    struct assess_made made;
+    bool good = assess_link(named->path, &made, assessing->error) &&
+                add_file(assessing, made.path, named, NULL);
+    assess_drop(&made);
+    return good;
+}
+
 static bool add_source(struct assessing *assessing, const struct named *named,
                        char *const *compiler, const char *level)
 {
@@ -390,9 +399,10 @@ static int limits_of_file(const struct settings *settings, int count, char **ope
         return say_usage("limits", "--levels needs a source file, and a compiler behind --");
     }
     if (good)
-        good = compiler                  ? add_levels(&assessing, &named, compiler)
-               : is_assembly(named.path) ? add_assembly(&assessing, &named)
-                                         : add_file(&assessing, named.path, &named, NULL);
+        good = compiler                         ? add_levels(&assessing, &named, compiler)
+               : is_assembly(named.path)        ? add_assembly(&assessing, &named)
+               : assess_is_unlinked(named.path) ? add_unlinked(&assessing, &named)
+                                                : add_file(&assessing, named.path, &named, NULL);
     if (good)
         code = conclude(&assessing);
     else
@@ -697,28 +707,29 @@ const struct verb limits_verb = {
     .name = "limits",
     .summary = "find what bounds a loop: dependences, units or front end",
     .arguments = "[FILE[:PLACE]] [-- COMMAND [ARGUMENT...]]",
-    .description = "Reports what bounds innermost loops of machine code, in cycles an iteration: "
-                   "the recurrence, which is what each "
-                   "iteration waits for of the ones before; the units, which have only so much "
-                   "time; and the front end, which takes in "
-                   "so many instructions a cycle. The largest is what limits the loop, and the "
-                   "second what would, were the first "
-                   "mended. The certified bound is what no execution can beat; the prediction adds "
-                   "what is likely.\n\n"
-                   "FILE is a program, library or object file; PLACE is a function, FILE:LINE, or "
-                   "the address of an instruction "
-                   "(0x...). Or FILE is assembly (.s, .S) and PLACE a line; without one all loops "
-                   "are listed. Or FILE is a source file "
-                   "and PLACE a line, and the compiler with its arguments stands behind --.\n\n"
-                   "Without FILE, COMMAND is run and observed, and the loops in which it spends "
-                   "most CPU time are bounded. Its input, "
-                   "output and exit status are its own; the report goes to standard error when it "
-                   "has ended. With FILE or --profile "
-                   "nothing is run, and the report goes to standard output.\n\n"
-                   "A loop with branches has several ways through; the one of most samples, else "
-                   "the one that falls through, is taken "
-                   "for it. Caches, mispredicted branches and functions that are called are not in "
-                   "the bounds.",
+    .description =
+        "Reports what bounds innermost loops of machine code, in cycles an iteration: "
+        "the recurrence, which is what each "
+        "iteration waits for of the ones before; the units, which have only so much "
+        "time; and the front end, which takes in "
+        "so many instructions a cycle. The largest is what limits the loop, and the "
+        "second what would, were the first "
+        "mended. The certified bound is what no execution can beat; the prediction adds "
+        "what is likely.\n\n"
+        "FILE is a program, library, archive or object file; PLACE is a function, FILE:LINE, or "
+        "the address of an instruction "
+        "(0x...). Or FILE is assembly (.s, .S) and PLACE a line; without one all loops "
+        "are listed. Or FILE is a source file "
+        "and PLACE a line, and the compiler with its arguments stands behind --.\n\n"
+        "Without FILE, COMMAND is run and observed, and the loops in which it spends "
+        "most CPU time are bounded. Its input, "
+        "output and exit status are its own; the report goes to standard error when it "
+        "has ended. With FILE or --profile "
+        "nothing is run, and the report goes to standard output.\n\n"
+        "A loop with branches has several ways through; the one of most samples, else "
+        "the one that falls through, is taken "
+        "for it. Caches, mispredicted branches and functions that are called are not in "
+        "the bounds.",
     .exit_status = "0 on success, 1 if the file cannot be read, has no such function or line, or "
                    "no loop there, or if there "
                    "is no model of the machine; 2 for wrong options. If COMMAND is run: its exit "

@@ -20,6 +20,12 @@ static struct advice advise_recurrence(const struct limits_loop *loop)
             "and add them up "
             "behind the loop; of floating-point sums the compiler does so only with -ffast-math or "
             "-fassociative-math.");
+    case LIMITS_RUNNING:
+        return give(
+            "limits.running",
+            "Each iteration needs what the one before has made, as in a running sum. Do several "
+            "blocks of the data at a time, each as if it were the first, and then add to each what "
+            "the blocks before it make; or do several independent rows at a time.");
     case LIMITS_DIVISION:
         return give("limits.division", "Each iteration waits for a division or root of the one "
                                        "before. Divide by a constant or an invariant by "

@@ -125,7 +125,9 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
         return LIMITS_DIVISION;
     if (loop->row->recurrence < 1.25)
         return LIMITS_COUNTER;
-    return loop->arcs_count == 1 || adds ? LIMITS_REDUCTION : LIMITS_CHAIN;
+    if (loop->arcs_count > 1 && !adds)
+        return LIMITS_CHAIN;
+    return loop->row->circuit_used ? LIMITS_RUNNING : LIMITS_REDUCTION;
 }
 
 double limits_gain(const struct limits_loop *loop)

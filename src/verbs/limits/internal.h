@@ -58,6 +58,7 @@ enum limits_circuit {
     LIMITS_NO_CIRCUIT,
     LIMITS_COUNTER, /* a cycle: an induction variable */
     LIMITS_REDUCTION, /* nothing but additions to one sum, or one operation on what it made an iteration ago */
+    LIMITS_RUNNING, /* the same, and what it makes is needed in each iteration, as in a running sum */
     LIMITS_DIVISION,
     LIMITS_STORED, /* through memory: what was stored is loaded again */
     LIMITS_CHASE,  /* an address that was loaded an iteration ago */

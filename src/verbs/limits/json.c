@@ -186,6 +186,7 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     ports_member(json, loop);
     json_decimal(json, "circuit_latency", row->circuit_latency, 6);
     json_count(json, "circuit_distance", row->circuit_distance);
+    json_flag(json, "circuit_used", row->circuit_used);
     circuit_member(json, loop);
     instructions_member(json, loop);
     schedule_member(json, loop);
