@@ -938,3 +938,93 @@ CREATE TABLE stat_skip(position INTEGER PRIMARY KEY, subject INTEGER NOT NULL, r
 --   subject               stat_subject                key
 --   region                stat_region                 key
 --   why                   name                        key
+
+-- Since version 14. Merging: one row.
+CREATE TABLE map_run(id INTEGER PRIMARY KEY, module TEXT NOT NULL, asked TEXT, producer TEXT, file TEXT, measure TEXT, kind INTEGER NOT NULL, line INTEGER NOT NULL, absence INTEGER NOT NULL, previous INTEGER NOT NULL, next INTEGER NOT NULL, shown INTEGER NOT NULL, address INTEGER NOT NULL, ranges INTEGER NOT NULL, variables INTEGER NOT NULL, unknown INTEGER NOT NULL, scope_bytes INTEGER NOT NULL, known_bytes INTEGER NOT NULL, functions INTEGER NOT NULL, assignments INTEGER NOT NULL, sources INTEGER NOT NULL, missing INTEGER NOT NULL);
+--   id                    index of the row
+--   module                text                        must be the same
+--   asked                 text, or NULL               must be the same
+--   producer              text, or NULL               NULL unless the same
+--   file                  text, or NULL               must be the same
+--   measure               text, or NULL               NULL unless the same
+--   kind                  0 to 3                      must be the same
+--   line                  0 to 2^32-1                 smallest
+--   absence               0 to 2                      smallest
+--   previous              0 to 2^32-1                 smallest
+--   next                  0 to 2^32-1                 smallest
+--   shown                 0 to 2^32-1                 smallest
+--   address               64 bits                     smallest
+--   ranges                0 to 2^50                   largest
+--   variables             0 to 2^50                   largest
+--   unknown               0 to 2^50                   largest
+--   scope_bytes           0 to 2^50                   largest
+--   known_bytes           0 to 2^50                   largest
+--   functions             0 to 2^50                   largest
+--   assignments           0 to 2^50                   largest
+--   sources               0 to 2^50                   largest
+--   missing               0 to 2^50                   largest
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE map_range(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, file INTEGER, function INTEGER, chain INTEGER, line INTEGER NOT NULL, source_column INTEGER NOT NULL, discriminator INTEGER NOT NULL, view_number INTEGER NOT NULL, statement INTEGER NOT NULL, depth INTEGER NOT NULL, copy INTEGER NOT NULL, heat REAL NOT NULL);
+--   id                    index of the row
+--   start                 64 bits                     key
+--   stop                  64 bits                     key
+--   file                  name, or NULL               key
+--   function              name, or NULL               key
+--   chain                 name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   source_column         0 to 2^32-1                 key
+--   discriminator         0 to 2^32-1                 key
+--   view_number           0 to 2^32-1                 key
+--   statement             0 to 1                      key
+--   depth                 0 to 2^32-1                 largest
+--   copy                  0 to 7                      largest
+--   heat                  up to 1e+30                 largest
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE map_instruction(id INTEGER PRIMARY KEY, address INTEGER NOT NULL, text INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, heat REAL NOT NULL);
+--   id                    index of the row
+--   address               64 bits                     key
+--   text                  name                        key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   heat                  up to 1e+30                 largest
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE map_variable(id INTEGER PRIMARY KEY, name INTEGER, type INTEGER, function INTEGER, place INTEGER NOT NULL, reason INTEGER, declared INTEGER NOT NULL, residence INTEGER NOT NULL, class INTEGER NOT NULL, assigned INTEGER NOT NULL, shadowed INTEGER NOT NULL);
+--   id                    index of the row
+--   name                  name, or NULL               key
+--   type                  name, or NULL               key
+--   function              name, or NULL               key
+--   place                 name                        key
+--   reason                name, or NULL               key
+--   declared              0 to 2^32-1                 key
+--   residence             0 to 6                      key
+--   class                 0 to 4                      largest
+--   assigned              0 to 2^32-1                 largest
+--   shadowed              0 to 1                      largest
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE map_class(residence INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
+--   residence             0 to 6                      key
+--   bytes                 0 to 2^50                   largest
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE map_finding(id INTEGER PRIMARY KEY, function INTEGER, variable INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, class INTEGER NOT NULL, early INTEGER NOT NULL, address INTEGER NOT NULL);
+--   id                    index of the row
+--   function              name, or NULL               key
+--   variable              name                        key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   class                 0 to 4                      key
+--   early                 0 to 1                      key
+--   address               64 bits                     key
+
+-- Since version 14. Merging: rows belong to those of map_finding; of equal owners the longest list stays.
+-- Rows are in the order of finding.
+CREATE TABLE map_stop(id INTEGER PRIMARY KEY, finding INTEGER NOT NULL, address INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL);
+--   id                    index of the row
+--   finding               map_finding
+--   address               64 bits                     key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key

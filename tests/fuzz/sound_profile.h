@@ -210,6 +210,38 @@ static inline void sound_fill_stat(struct profile *profile)
     *profile_add_stat_skips(profile) = (struct profile_stat_skip){0, 1, "it is too short"};
 }
 
+static inline void sound_fill_map(struct profile *profile)
+{
+    *profile_add_map_runs(profile) = (struct profile_map_run){.module = "/x/prog",
+                                                              .asked = "f(int)",
+                                                              .producer = "GNU C17 12.2.0",
+                                                              .kind = PROFILE_MAP_FUNCTION,
+                                                              .address = 32,
+                                                              .ranges = 1,
+                                                              .variables = 2,
+                                                              .scope_bytes = 20,
+                                                              .known_bytes = 10};
+    *profile_add_map_ranges(profile) = (struct profile_map_range){.start = 32,
+                                                                  .end = 36,
+                                                                  .file = "/x/a.c",
+                                                                  .function = "f(int)",
+                                                                  .line = 7,
+                                                                  .statement = 1,
+                                                                  .heat = -1};
+    *profile_add_map_instructions(profile) =
+        (struct profile_map_instruction){32, "addsd %xmm1, %xmm0", "/x/a.c", 7, -1};
+    *profile_add_map_variables(profile) = (struct profile_map_variable){
+        .name = "x", .type = "int", .function = "f(int)", .where = "rbx", .residence = 1};
+    *profile_add_map_classes(profile) = (struct profile_map_class){1, 10};
+    *profile_add_map_findings(profile) = (struct profile_map_finding){.function = "f(int)",
+                                                                      .variable = "y",
+                                                                      .file = "/x/a.c",
+                                                                      .line = 7,
+                                                                      .class = 1,
+                                                                      .address = 64};
+    *profile_add_map_stops(profile) = (struct profile_map_stop){0, 36, "/x/a.c", 8};
+}
+
 static inline void sound_profile_fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -232,6 +264,7 @@ static inline void sound_profile_fill(struct profile *profile)
     sound_fill_limits(profile);
     sound_fill_executed(profile);
     sound_fill_stat(profile);
+    sound_fill_map(profile);
     *profile_add_waits(profile) = (struct profile_wait){
         "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};

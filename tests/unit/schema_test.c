@@ -279,6 +279,9 @@ static void files_of_version_12_are_read(void **state)
     assert_int_equal(
         sqlite3_exec(
             db,
+            "DROP TABLE map_stop; DROP TABLE map_finding; DROP TABLE map_class; DROP TABLE "
+            "map_variable;"
+            "DROP TABLE map_instruction; DROP TABLE map_range; DROP TABLE map_run;"
             "DROP TABLE stat_skip; DROP TABLE stat_event; DROP TABLE stat_trip;"
             "DROP TABLE stat_visit; DROP TABLE stat_run; DROP TABLE stat_region;"
             "DROP TABLE stat_subject; DROP TABLE stat_session;"

@@ -6,6 +6,7 @@ import { clean, h } from "./dom.js";
 import { percent, several } from "./format.js";
 import { renderIcicle } from "./icicle.js";
 import { renderLimits } from "./limits.js";
+import { renderMap } from "./map.js";
 import { groupsOf, renderPairs } from "./pairs.js";
 import { renderPaths } from "./paths.js";
 import { renderReuse } from "./reuse.js";
@@ -33,6 +34,7 @@ const VIEWS = [
   { id: "reuse", label: "Caches", part: "data", render: renderReuse },
   { id: "sharing", label: "Shared lines", part: "data", render: renderSharing },
   { id: "limits", label: "Loops", part: "data", render: renderLimits },
+  { id: "map", label: "Code", part: "data", render: renderMap },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },
   { id: "blocks", label: "Spans", part: "data", render: renderSpans },
   { id: "top", label: "Top-down", key: "t", part: "tree", render: (root, app) => renderTree(root, app, false) },

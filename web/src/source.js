@@ -11,6 +11,9 @@ export function addSources(sources) {
 
 export const sourceLine = (file, line) => files.get(file)?.get(line);
 
+// Numbers of the lines of a file that the page has, ascending.
+export const linesOf = (file) => [...(files.get(file)?.keys() ?? [])].sort((a, b) => a - b);
+
 const TOKENS =
   /(\/\/.*|\/\*.*?(?:\*\/|$))|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(\d[\w.]*)|\b(auto|bool|break|case|char|class|const|continue|default|delete|do|double|else|enum|extern|false|float|fn|for|goto|if|inline|int|let|long|match|namespace|new|nullptr|pub|register|return|short|signed|sizeof|static|struct|switch|template|this|throw|true|try|typedef|union|unsigned|using|virtual|void|volatile|while)\b|(^\s*#\s*[a-z]+)/g;
 

@@ -26,9 +26,12 @@ enum { GREATEST_INLINING = 64 };
 
 /* ---- opening --------------------------------------------------------------------------- */
 
-static Dwarf *begin_dwarf(struct image *image, struct inflated *inflated)
+/* What is kept inflated has no locations of variables. */
+static Dwarf *begin_dwarf(struct image *image, const struct binary_options *options,
+                          struct inflated *inflated)
 {
-    Elf *elf = inflated_open(image, inflated) ? inflated->elf : image->elf;
+    bool kept = !(options && options->locations) && inflated_open(image, inflated);
+    Elf *elf = kept ? inflated->elf : image->elf;
     return dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 }
 
@@ -47,7 +50,7 @@ static void open_common(struct binary *binary, const struct binary_options *opti
     enum base_status status = debugfile_open_common(binary->debug_path, name, id, (size_t)bytes,
                                                     options, &binary->common);
     if (status == BASE_OK)
-        binary->common_dwarf = begin_dwarf(&binary->common, &binary->inflated_common);
+        binary->common_dwarf = begin_dwarf(&binary->common, options, &binary->inflated_common);
     if (binary->common_dwarf)
         dwarf_setalt(binary->dwarf, binary->common_dwarf);
     if (status == BASE_MALFORMED) {
@@ -72,7 +75,7 @@ static enum base_status open_debug(struct binary *binary, const char *path,
         image = &binary->debug;
     }
     if (debugfile_has_dwarf(image->elf))
-        binary->dwarf = begin_dwarf(image, &binary->inflated);
+        binary->dwarf = begin_dwarf(image, options, &binary->inflated);
     if (binary->dwarf)
         open_common(binary, options);
     return BASE_OK;

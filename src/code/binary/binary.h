@@ -43,6 +43,7 @@ enum base_status binary_compile_unwind(const char *path, int output, uint64_t *b
 struct binary_options {
     bool debuginfod;        /* ask the servers in DEBUGINFOD_URLS, if it is set; bounded wait */
     const char *debug_root; /* NULL: /usr/lib/debug */
+    bool locations;         /* where variables are will be asked for (binary/scopes.h) */
 };
 
 /* One source-level frame of a machine address. Strings live as long as the struct binary. */
@@ -134,6 +135,10 @@ const char *binary_symbol(struct binary *binary, uint64_t vaddr);
 /* A linkage name as people read it, the caller's; NULL: not mangled, or no memory. Rust's are always without
  * parameters. */
 char *binary_demangle(const char *linkage, bool parameters);
+
+/* Does `wanted` name that function? foo also names foo.isra.0, foo.part.1, foo.cold; a demangled name is given whole or without its
+ * parameters. */
+bool binary_is_named(const char *linkage, const char *wanted);
 
 /* Is this linkage name one of a library's function that never returns (exit, longjmp, what throws)? */
 bool binary_never_returns(const char *linkage, size_t bytes);

@@ -186,6 +186,15 @@ Elf_Data *image_data(Elf_Scn *section, const GElf_Shdr *header)
     return data && data->d_buf && data->d_size ? data : NULL;
 }
 
+struct bytes image_bytes_of(Elf *elf, const char *name)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = image_section(elf, name, &header);
+    Elf_Data *data = section ? image_data(section, &header) : NULL;
+    const uint8_t *start = data ? data->d_buf : NULL;
+    return (struct bytes){.at = start, .end = start ? start + data->d_size : NULL};
+}
+
 bool image_is_code(Elf *elf, uint64_t vaddr, uint64_t *limit)
 {
     size_t count;

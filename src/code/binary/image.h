@@ -7,6 +7,7 @@
 #define HEADROOM_BINARY_IMAGE_H
 
 #include "base/base.h"
+#include "binary/bytes.h"
 
 #include <gelf.h>
 #include <libelf.h>
@@ -31,6 +32,9 @@ Elf_Scn *image_section(Elf *elf, const char *name, GElf_Shdr *header);
 
 /* Contents, decompressed where needed; NULL if unreadable. Lives as long as the image. */
 Elf_Data *image_data(Elf_Scn *section, const GElf_Shdr *header);
+
+/* The same of the section of that name; {NULL}: there is none. */
+struct bytes image_bytes_of(Elf *elf, const char *name);
 
 /* Is the address in a loaded, executable segment? limit receives the segment's end. */
 bool image_is_code(Elf *elf, uint64_t vaddr, uint64_t *limit);

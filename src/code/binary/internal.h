@@ -81,6 +81,10 @@ uint32_t data_handle(struct binary *binary, const Dwarf_Die *type, enum types_la
 const char *data_type_name(struct binary *binary, const Dwarf_Die *type,
                            enum types_language language);
 enum types_language data_language(const Dwarf_Die *die);
+/* Lists the units in data.units, also those without code. */
+void data_list_units(struct binary *binary);
+/* Loads symbols of data. */
+enum base_status data_symbols(struct binary *binary);
 void data_free(struct data *data);
 
 #endif

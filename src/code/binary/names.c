@@ -193,3 +193,42 @@ void names_free(struct names *names)
     util_index_free(&names->index);
     *names = (struct names){0};
 }
+
+/* ---- functions by name ------------------------------------------------------------------------------- */
+
+static bool same_start(const char *name, const char *wanted, const char *ends)
+{
+    size_t bytes = strlen(wanted);
+    return strncmp(name, wanted, bytes) == 0 && (!name[bytes] || strchr(ends, name[bytes]));
+}
+
+/* Mangling keeps identifiers whole: a name without the last one of those wanted is not demangled, which in a program of many
+   functions takes the time. What is not an identifier (an operator, a destructor, a lambda) is not judged by this. */
+static bool may_be_named(const char *linkage, const char *wanted)
+{
+    char part[256];
+    size_t end = strcspn(wanted, "(<"), start = end;
+    while (start && wanted[start - 1] != ':')
+        start--;
+    if (strpbrk(wanted, "~{") || strstr(wanted, "operator") || end - start >= sizeof part)
+        return true;
+    memcpy(part, wanted + start, end - start);
+    part[end - start] = 0;
+    return strstr(linkage, part) != NULL;
+}
+
+bool binary_is_named(const char *linkage, const char *wanted)
+{
+    if (!*linkage || !*wanted)
+        return false;
+    if (same_start(linkage, wanted, "."))
+        return true;
+    for (unsigned parameters = 0; parameters < 2 && may_be_named(linkage, wanted); parameters++) {
+        char *plain = binary_demangle(linkage, parameters);
+        bool same = plain && same_start(plain, wanted, "(");
+        free(plain);
+        if (same)
+            return true;
+    }
+    return false;
+}

@@ -191,7 +191,7 @@ static bool enter_variables(struct data *data)
     return true;
 }
 
-static void list_units(struct binary *binary)
+void data_list_units(struct binary *binary)
 {
     struct data *data = &binary->data;
     Dwarf_CU *unit = NULL, *next;
@@ -267,7 +267,7 @@ static const struct variable *seek(struct binary *binary, bool thread_local, uin
                                    uint64_t code, const struct symbol *symbol)
 {
     struct data *data = &binary->data;
-    list_units(binary);
+    data_list_units(binary);
     const struct variable *found = find(data, thread_local, address);
     struct data_unit *near = found ? NULL : unit_of_code(binary, code);
     if (near && read_unit(data, near, WITH_FUNCTIONS) && enter_variables(data))
@@ -414,7 +414,7 @@ static enum base_status load_kind(struct binary *binary, enum symbols_kind kind,
     return status == BASE_OK ? symbols_sort(symbols) : status;
 }
 
-static enum base_status need_symbols(struct binary *binary)
+enum base_status data_symbols(struct binary *binary)
 {
     struct data *data = &binary->data;
     if (data->symbols_loaded)
@@ -427,7 +427,7 @@ static enum base_status need_symbols(struct binary *binary)
 static enum base_status answer(struct binary *binary, bool thread_local, uint64_t address,
                                uint64_t code, struct binary_object *object)
 {
-    enum base_status status = need_symbols(binary);
+    enum base_status status = data_symbols(binary);
     if (status != BASE_OK)
         return status;
     const struct symbol *symbol =

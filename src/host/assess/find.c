@@ -2,6 +2,7 @@
 /* Loops of a file that a user names. */
 #include "assess/internal.h"
 
+#include "binary/lines.h"
 #include "cfg/cfg.h"
 
 #include <stdlib.h>
@@ -30,38 +31,6 @@ enum base_status assess_open(const char *path, const struct binary_options *symb
     return status;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------ */
-
-static bool same_start(const char *name, const char *wanted, const char *ends)
-{
-    size_t bytes = strlen(wanted);
-    return strncmp(name, wanted, bytes) == 0 && (!name[bytes] || strchr(ends, name[bytes]));
-}
-
-/* foo also names foo.isra.0, foo.part.1, foo.cold; a demangled name is given whole or without its parameters. */
-static bool is_named(const char *linkage, const char *wanted)
-{
-    if (!*linkage)
-        return false;
-    if (same_start(linkage, wanted, "."))
-        return true;
-    for (unsigned parameters = 0; parameters < 2; parameters++) {
-        char *plain = binary_demangle(linkage, parameters);
-        bool same = plain && same_start(plain, wanted, "(");
-        free(plain);
-        if (same)
-            return true;
-    }
-    return false;
-}
-
-static bool ends_with_path(const char *file, const char *wanted)
-{
-    size_t bytes = strlen(file), end = strlen(wanted);
-    return end <= bytes && strcmp(file + bytes - end, wanted) == 0 &&
-           (end == bytes || file[bytes - end - 1] == '/' || *wanted == '/');
-}
-
 /* ---- lines ------------------------------------------------------------------------------------------- */
 
 /* Has the loop code of the line? around: or lies it between its first and its last line, in that file? */
@@ -71,7 +40,7 @@ static bool is_at(const struct bodies_loop *loop, const struct assess_target *ta
     for (size_t i = 0; i < loop->block.count; i++) {
         const struct bodies_place *place = &loop->places[i];
         if (!place->file || !place->line ||
-            (target->file && !ends_with_path(place->file, target->file)))
+            (target->file && !binary_path_ends(place->file, target->file)))
             continue;
         if (place->line == target->line)
             return true;
@@ -79,6 +48,13 @@ static bool is_at(const struct bodies_loop *loop, const struct assess_target *ta
         last = place->line > last ? place->line : last;
     }
     return around && first <= target->line && target->line <= last;
+}
+
+/* Of a name as people read it. */
+static bool same_start(const char *name, const char *wanted)
+{
+    size_t bytes = strlen(wanted);
+    return strncmp(name, wanted, bytes) == 0 && (!name[bytes] || strchr(".(", name[bytes]));
 }
 
 bool find_matches(const struct bodies_loop *loop, const struct assess_target *target)
@@ -92,7 +68,7 @@ bool find_matches(const struct bodies_loop *loop, const struct assess_target *ta
         return false;
     }
     if (target->function)
-        return same_start(loop->function, target->function, ".(");
+        return same_start(loop->function, target->function);
     return is_at(loop, target, true);
 }
 
@@ -134,7 +110,7 @@ static enum base_status loops_of_all(struct binary *binary, const struct assess_
     for (uint64_t at = 0;
          status == BASE_OK && binary_next_function(binary, at, &start, &end, &name) == BASE_OK;
          at = end > start ? end : start + 1) {
-        if (target->function && !is_named(name, target->function))
+        if (target->function && !binary_is_named(name, target->function))
             continue;
         ++*functions;
         status = bodies_of(binary, start, end, NULL, NULL, bodies);

@@ -575,8 +575,8 @@ struct profile_wait {
 };
 
 struct profile_run {
-    const char
-        *verb; /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits", "stat" */
+    const char *
+        verb; /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits", "map", "stat" */
     const char *engine;              /* "live", "exact", "built", "static" */
     const char *source;              /* "pmu", "clock", "count"; NULL */
     const char *weighting;           /* "accesses", "cpu-time", "time", "cycles" */
@@ -999,6 +999,123 @@ struct profile_stat_skip {
     const char *why; /* a clause, never NULL */
 };
 
+/* ---- where instructions come from: `headroom map`, since version 14 ---------------------------------- */
+
+enum profile_map_asked {
+    PROFILE_MAP_FILE,
+    PROFILE_MAP_LINE,
+    PROFILE_MAP_FUNCTION,
+    PROFILE_MAP_ADDRESS,
+    PROFILE_MAP_ASKED
+};
+
+/* Why a line has no code. */
+enum profile_map_absence {
+    PROFILE_MAP_PRESENT,
+    PROFILE_MAP_GONE, /* statements around it have code, it has none: removed, merged into others, or a declaration */
+    PROFILE_MAP_OUTSIDE, /* before the first or behind the last line with code */
+    PROFILE_MAP_ABSENCES
+};
+
+/* What was asked. At most one row. */
+struct profile_map_run {
+    const char *module;   /* the file; never NULL */
+    const char *asked;    /* the place, as it was given; NULL: all of the file */
+    const char *producer; /* of the code there; NULL: unknown */
+    const char *file;     /* of the line that was asked for; NULL */
+    const char *measure;  /* that heat is a share of: "CPU time"; NULL: there is none */
+    uint32_t kind;        /* enum profile_map_asked */
+    uint32_t line;
+    uint32_t absence;            /* enum profile_map_absence */
+    uint32_t previous, next;     /* lines with code; 0: none */
+    uint32_t shown;              /* line that a debugger shows at `address`; 0: none */
+    uint64_t address;            /* for which the variables are listed; 0: none */
+    uint64_t ranges;             /* that there are: all may not be rows */
+    uint64_t variables, unknown; /* of the file, with --check; without any location */
+    uint64_t scope_bytes, known_bytes;
+    uint64_t functions, assignments; /* looked through for variables that are not current */
+    uint64_t sources;                /* files that could be read for that */
+    uint64_t missing;                /* that could not, or were changed later than the program */
+};
+
+/* What a range is among those of its line. */
+enum profile_map_copy {
+    PROFILE_MAP_SINGLE,
+    PROFILE_MAP_INLINED,   /* of a copy of its function inlined elsewhere */
+    PROFILE_MAP_DUPLICATE, /* the statement is there again */
+    PROFILE_MAP_PART,      /* the statement's code is in several pieces */
+    PROFILE_MAP_HOISTED,   /* in fewer loops than another piece of it, and before that */
+    PROFILE_MAP_SUNK,      /* likewise, and behind it */
+    PROFILE_MAP_UNROLLED,  /* again in the same loop */
+    PROFILE_MAP_VECTOR,    /* packed vector instructions */
+    PROFILE_MAP_COPIES
+};
+
+/* Instructions of one line, without a gap; by address. */
+struct profile_map_range {
+    uint64_t start,
+        end; /* end == start: the statement was passed here, its code is elsewhere or gone */
+    const char *file;     /* NULL: unknown */
+    const char *function; /* whose line it is; NULL: unknown */
+    const char *
+        chain; /* into what it is inlined, innermost first: "f (a.c:3); main (a.c:9)"; NULL: it is not */
+    uint32_t line, column, discriminator, view;
+    uint32_t statement; /* 1: a debugger stops at its start */
+    uint32_t depth;     /* loops around it */
+    uint32_t copy;      /* enum profile_map_copy */
+    double heat;        /* of the profile beside; negative: not known */
+};
+
+/* By address. */
+struct profile_map_instruction {
+    uint64_t address;
+    const char *text; /* assembly */
+    const char *file; /* NULL: unknown */
+    uint32_t line;    /* 0: of no line */
+    double heat;
+};
+
+enum { PROFILE_MAP_RESIDENCES = 7, PROFILE_MAP_CLASSES = 5 };
+
+/* In scope at the address that was asked for, the innermost first. */
+struct profile_map_variable {
+    const char *name;     /* NULL: none */
+    const char *type;     /* NULL: not known */
+    const char *function; /* NULL: the file's */
+    const char *where;    /* never NULL */
+    const char *reason;   /* one clause; NULL: none */
+    uint32_t declared;
+    uint32_t residence; /* enum binary_residence */
+    uint32_t class;     /* 0 current, 1 stale, 2 premature, 3 suspect, 4 absent */
+    uint32_t assigned;  /* line of the assignment that is late or early; 0 */
+    uint32_t shadowed;
+};
+
+/* Bytes of scopes in which variables reside so. */
+struct profile_map_class {
+    uint32_t residence; /* enum binary_residence */
+    uint64_t bytes;
+};
+
+/* A variable that is not current at some stop points of a function. */
+struct profile_map_finding {
+    const char *function; /* NULL: unknown */
+    const char *variable;
+    const char *file; /* of the assignment */
+    uint32_t line;
+    uint32_t class;   /* 1 stale, 2 premature, 3 suspect */
+    uint32_t early;   /* 1: premature, if it is */
+    uint64_t address; /* of the variable */
+};
+
+/* Where. By finding. */
+struct profile_map_stop {
+    uint32_t finding;
+    uint64_t address;
+    const char *file; /* NULL: that of the finding */
+    uint32_t line;    /* that a debugger shows there */
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -1083,7 +1200,14 @@ struct profile_stat_skip {
     X(stat_visits, stat_visit)                                                                     \
     X(stat_trips, stat_trip)                                                                       \
     X(stat_events, stat_event)                                                                     \
-    X(stat_skips, stat_skip)
+    X(stat_skips, stat_skip)                                                                       \
+    X(map_runs, map_run)                                                                           \
+    X(map_ranges, map_range)                                                                       \
+    X(map_instructions, map_instruction)                                                           \
+    X(map_variables, map_variable)                                                                 \
+    X(map_classes, map_class)                                                                      \
+    X(map_findings, map_finding)                                                                   \
+    X(map_stops, map_stop)
 
 struct profile {
     struct profile_run run;

@@ -986,6 +986,102 @@ static const struct schema_column stat_skips_columns[] = {
     {MEMBER(stat_skip, why), NAME, KEY},
 };
 TABLE(stat_skips, stat_skip, "stat_skip", 14);
+static const struct schema_column map_runs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(map_run, module), TEXT, SAME},
+    {MEMBER(map_run, asked), TEXT_OR_NULL, SAME},
+    {MEMBER(map_run, producer), TEXT_OR_NULL, AGREED},
+    {MEMBER(map_run, file), TEXT_OR_NULL, SAME},
+    {MEMBER(map_run, measure), TEXT_OR_NULL, AGREED},
+    {MEMBER(map_run, kind), BELOW(PROFILE_MAP_ASKED), SAME},
+    {MEMBER(map_run, line), NUMBER32, SMALLER},
+    {MEMBER(map_run, absence), BELOW(PROFILE_MAP_ABSENCES), SMALLER},
+    {MEMBER(map_run, previous), NUMBER32, SMALLER},
+    {MEMBER(map_run, next), NUMBER32, SMALLER},
+    {MEMBER(map_run, shown), NUMBER32, SMALLER},
+    {MEMBER(map_run, address), ADDRESS, SMALLER},
+    {MEMBER(map_run, ranges), COUNT, LARGER},
+    {MEMBER(map_run, variables), COUNT, LARGER},
+    {MEMBER(map_run, unknown), COUNT, LARGER},
+    {MEMBER(map_run, scope_bytes), COUNT, LARGER},
+    {MEMBER(map_run, known_bytes), COUNT, LARGER},
+    {MEMBER(map_run, functions), COUNT, LARGER},
+    {MEMBER(map_run, assignments), COUNT, LARGER},
+    {MEMBER(map_run, sources), COUNT, LARGER},
+    {MEMBER(map_run, missing), COUNT, LARGER},
+};
+TABLE(map_runs, map_run, "map_run", 14, .most = 1, .merging = SCHEMA_SINGLE);
+
+static const struct schema_column map_ranges_columns[] = {
+    {POSITION("id")},
+    {MEMBER(map_range, start), ADDRESS, KEY},
+    {NAMED(map_range, end, "stop"), ADDRESS, KEY},
+    {MEMBER(map_range, file), NAME_OR_NULL, KEY},
+    {MEMBER(map_range, function), NAME_OR_NULL, KEY},
+    {MEMBER(map_range, chain), NAME_OR_NULL, KEY},
+    {MEMBER(map_range, line), NUMBER32, KEY},
+    {NAMED(map_range, column, "source_column"), NUMBER32, KEY},
+    {MEMBER(map_range, discriminator), NUMBER32, KEY},
+    {NAMED(map_range, view, "view_number"), NUMBER32, KEY},
+    {MEMBER(map_range, statement), BELOW(2), KEY},
+    {MEMBER(map_range, depth), NUMBER32, LARGER},
+    {MEMBER(map_range, copy), BELOW(PROFILE_MAP_COPIES), LARGER},
+    {MEMBER(map_range, heat), MEASURE, LARGER},
+};
+TABLE(map_ranges, map_range, "map_range", 14);
+
+static const struct schema_column map_instructions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(map_instruction, address), ADDRESS, KEY},
+    {MEMBER(map_instruction, text), NAME, KEY},
+    {MEMBER(map_instruction, file), NAME_OR_NULL, KEY},
+    {MEMBER(map_instruction, line), NUMBER32, KEY},
+    {MEMBER(map_instruction, heat), MEASURE, LARGER},
+};
+TABLE(map_instructions, map_instruction, "map_instruction", 14);
+
+static const struct schema_column map_variables_columns[] = {
+    {POSITION("id")},
+    {MEMBER(map_variable, name), NAME_OR_NULL, KEY},
+    {MEMBER(map_variable, type), NAME_OR_NULL, KEY},
+    {MEMBER(map_variable, function), NAME_OR_NULL, KEY},
+    {NAMED(map_variable, where, "place"), NAME, KEY},
+    {MEMBER(map_variable, reason), NAME_OR_NULL, KEY},
+    {MEMBER(map_variable, declared), NUMBER32, KEY},
+    {MEMBER(map_variable, residence), BELOW(PROFILE_MAP_RESIDENCES), KEY},
+    {MEMBER(map_variable, class), BELOW(PROFILE_MAP_CLASSES), LARGER},
+    {MEMBER(map_variable, assigned), NUMBER32, LARGER},
+    {MEMBER(map_variable, shadowed), BELOW(2), LARGER},
+};
+TABLE(map_variables, map_variable, "map_variable", 14);
+
+static const struct schema_column map_classes_columns[] = {
+    {MEMBER(map_class, residence), BELOW(PROFILE_MAP_RESIDENCES), KEY},
+    {MEMBER(map_class, bytes), COUNT, LARGER},
+};
+TABLE(map_classes, map_class, "map_class", 14);
+
+static const struct schema_column map_findings_columns[] = {
+    {POSITION("id")},
+    {MEMBER(map_finding, function), NAME_OR_NULL, KEY},
+    {MEMBER(map_finding, variable), NAME, KEY},
+    {MEMBER(map_finding, file), NAME_OR_NULL, KEY},
+    {MEMBER(map_finding, line), NUMBER32, KEY},
+    {MEMBER(map_finding, class), BELOW(PROFILE_MAP_CLASSES), KEY},
+    {MEMBER(map_finding, early), BELOW(2), KEY},
+    {MEMBER(map_finding, address), ADDRESS, KEY},
+};
+TABLE(map_findings, map_finding, "map_finding", 14);
+
+static const struct schema_column map_stops_columns[] = {
+    {POSITION("id")},
+    {MEMBER(map_stop, finding), ID(map_findings)},
+    {MEMBER(map_stop, address), ADDRESS, KEY},
+    {MEMBER(map_stop, file), NAME_OR_NULL, KEY},
+    {MEMBER(map_stop, line), NUMBER32, KEY},
+};
+TABLE(map_stops, map_stop, "map_stop", 14, .merging = SCHEMA_PARTS, .owner = &schema_map_findings,
+      .order = SCHEMA_GROUPED);
 
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},

@@ -3,6 +3,7 @@
 #include "analysis/analysis.h"
 #include "interference/interference.h"
 #include "limits/limits.h"
+#include "map/map.h"
 #include "paths/paths.h"
 #include "reuse/reuse.h"
 #include "run/run.h"
@@ -13,7 +14,6 @@
 #include <stddef.h>
 
 const struct analysis *const analyses[] = {
-    &waste_analysis,        &reuse_analysis,   &paths_analysis,
-    &interference_analysis, &sharing_analysis, &limits_analysis,
-    &stat_analysis,         &run_analysis,     NULL,
+    &waste_analysis,  &reuse_analysis, &paths_analysis, &interference_analysis, &sharing_analysis,
+    &limits_analysis, &map_analysis,   &stat_analysis,  &run_analysis,          NULL,
 };

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rows of line tables. libdw reads them, unit by unit, and sorts them by address, rows of one address as they were. To find the
+ * units that have code of one source file, the lists of files at the head of each line table are looked through here: libdw gives
+ * them only with all rows, which for a compiler's own code takes seconds.
+ */
+#include "binary/lines.h"
+
+#include "binary/bytes.h"
+#include "binary/internal.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+bool binary_path_ends(const char *path, const char *wanted)
+{
+    size_t bytes = strlen(path), end = strlen(wanted);
+    return end && end <= bytes && strcmp(path + bytes - end, wanted) == 0 &&
+           (end == bytes || path[bytes - end - 1] == '/' || *wanted == '/');
+}
+
+static const char *text_of(const Dwarf_Die *die, unsigned attribute)
+{
+    Dwarf_Attribute found;
+    return dwarf_formstring(dwarf_attr((Dwarf_Die *)die, attribute, &found));
+}
+
+const char *binary_producer(struct binary *binary, uint64_t vaddr)
+{
+    struct unit *unit = binary_unit(binary, vaddr);
+    return unit ? text_of(&unit->tree, DW_AT_producer) : NULL;
+}
+
+/* ---- rows of a unit ------------------------------------------------------------------------------- */
+
+struct table {
+    struct binary *binary;
+    struct unit *unit;
+    Dwarf_Lines *rows;
+    size_t count;
+    uint64_t code_start, code_end; /* of the segment that was looked at last */
+    const char *raw, *file;        /* of the last row: as recorded, and made absolute */
+};
+
+static bool open_table(struct binary *binary, struct unit *unit, struct table *table)
+{
+    *table = (struct table){.binary = binary, .unit = unit};
+    return dwarf_getsrclines(&unit->die, &table->rows, &table->count) == 0;
+}
+
+static uint64_t address_of(const struct table *table, size_t index)
+{
+    Dwarf_Addr address = 0;
+    dwarf_lineaddr(dwarf_onesrcline(table->rows, index), &address);
+    return address;
+}
+
+/* Linkers leave the rows of functions that they drop at addresses where no code is. */
+static bool is_code(struct table *table, uint64_t address)
+{
+    if (address >= table->code_start && address < table->code_end)
+        return true;
+    table->code_start = table->code_end = 0;
+    if (!image_is_code(table->binary->main.elf, address, &table->code_end))
+        return false;
+    table->code_start = address;
+    return true;
+}
+
+static const char *file_of(struct table *table, Dwarf_Line *record)
+{
+    const char *raw = dwarf_linesrc(record, NULL, NULL);
+    if (raw != table->raw) {
+        table->raw = raw;
+        table->file = raw ? names_absolute(&table->binary->names,
+                                           text_of(&table->unit->die, DW_AT_comp_dir), raw)
+                          : NULL;
+    }
+    return table->file;
+}
+
+/* False: the row only ends a sequence, or is of no code. */
+static bool read_row(struct table *table, size_t index, struct binary_row *row)
+{
+    Dwarf_Line *record = dwarf_onesrcline(table->rows, index);
+    bool ends = false, statement = false;
+    int line = 0, column = 0;
+    unsigned discriminator = 0;
+    dwarf_lineendsequence(record, &ends);
+    uint64_t start = address_of(table, index);
+    if (ends || !is_code(table, start))
+        return false;
+    dwarf_lineno(record, &line);
+    dwarf_linecol(record, &column);
+    dwarf_linediscriminator(record, &discriminator);
+    dwarf_linebeginstatement(record, &statement);
+    uint64_t end = index + 1 < table->count ? address_of(table, index + 1) : start;
+    *row = (struct binary_row){.start = start,
+                               .end = end > start ? end : start,
+                               .file = file_of(table, record),
+                               .line = line > 0 ? (uint32_t)line : 0,
+                               .column = column > 0 ? (uint32_t)column : 0,
+                               .discriminator = discriminator,
+                               .statement = statement};
+    return true;
+}
+
+/* Hands out rows from `index` on that begin below `end`. False: visit ended it. */
+static bool visit_rows(struct table *table, size_t index, uint64_t end, const char *file,
+                       binary_row_visit *visit, void *context)
+{
+    uint64_t last = UINT64_MAX;
+    uint32_t view = 0;
+    for (; index < table->count && address_of(table, index) < end; index++) {
+        struct binary_row row;
+        if (!read_row(table, index, &row))
+            continue;
+        view = row.start == last ? view + 1 : 0;
+        last = row.start;
+        row.view = view;
+        if (file && (!row.file || !binary_path_ends(row.file, file)))
+            continue;
+        if (!visit(context, &row))
+            return false;
+    }
+    return true;
+}
+
+enum base_status binary_line_rows(struct binary *binary, uint64_t start, uint64_t end,
+                                  binary_row_visit *visit, void *context)
+{
+    struct unit *unit = binary_unit(binary, start);
+    struct table table;
+    if (!unit || !open_table(binary, unit, &table))
+        return BASE_NOT_FOUND;
+    visit_rows(&table, BASE_FIRST(i, table.count, address_of(&table, i) >= start), end, NULL, visit,
+               context);
+    return BASE_OK;
+}
+
+/* ---- which units name a file -------------------------------------------------------------------------- */
+
+/* Sections that the heads of line tables are in. */
+struct heads {
+    struct bytes lines, strings, line_strings; /* {NULL}: the file has no such section */
+};
+
+static struct heads open_heads(struct binary *binary)
+{
+    Elf *elf = dwarf_getelf(binary->dwarf);
+    return (struct heads){image_bytes_of(elf, ".debug_line"), image_bytes_of(elf, ".debug_str"),
+                          image_bytes_of(elf, ".debug_line_str")};
+}
+
+static const char *text_at(const struct bytes *section, uint64_t offset)
+{
+    if (!section->at || offset >= (uint64_t)(section->end - section->at))
+        return NULL;
+    const char *text = (const char *)section->at + offset;
+    return memchr(text, 0, (size_t)((const char *)section->end - text)) ? text : NULL;
+}
+
+static const char *inline_text(struct bytes *bytes)
+{
+    const char *text = (const char *)bytes->at;
+    const void *end = memchr(text, 0, (size_t)(bytes->end - bytes->at));
+    if (!end) {
+        bytes->failed = true;
+        return NULL;
+    }
+    bytes->at = (const uint8_t *)end + 1;
+    return text;
+}
+
+/* Reads a value of version 5's lists; a text if it is one. */
+static const char *read_form(const struct heads *heads, struct bytes *bytes, uint64_t form,
+                             size_t offset_bytes)
+{
+    switch (form) {
+    case DW_FORM_string: return inline_text(bytes);
+    case DW_FORM_line_strp: return text_at(&heads->line_strings, bytes_fixed(bytes, offset_bytes));
+    case DW_FORM_strp: return text_at(&heads->strings, bytes_fixed(bytes, offset_bytes));
+    case DW_FORM_udata: bytes_uleb(bytes); return NULL;
+    case DW_FORM_data1: bytes_skip(bytes, 1); return NULL;
+    case DW_FORM_data2: bytes_skip(bytes, 2); return NULL;
+    case DW_FORM_data4: bytes_skip(bytes, 4); return NULL;
+    case DW_FORM_data8: bytes_skip(bytes, 8); return NULL;
+    case DW_FORM_data16: bytes_skip(bytes, 16); return NULL;
+    case DW_FORM_block: bytes_skip(bytes, bytes_uleb(bytes)); return NULL;
+    default: bytes->failed = true; return NULL;
+    }
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Version 5: directories, then files, each a list of values by forms. */
+static bool lists_name(const struct heads *heads, struct bytes *bytes, size_t offset_bytes,
+                       const char *name)
+{
+    enum { FORMS_MAX = 16 };
+    for (unsigned list = 0; list < 2; list++) {
+        uint64_t types[FORMS_MAX], forms[FORMS_MAX];
+        uint64_t count = bytes_fixed(bytes, 1);
+        for (uint64_t i = 0; i < count; i++) {
+            types[i % FORMS_MAX] = bytes_uleb(bytes);
+            forms[i % FORMS_MAX] = bytes_uleb(bytes);
+        }
+        bytes->failed |= count > FORMS_MAX;
+        uint64_t entries = bytes_uleb(bytes);
+        for (uint64_t entry = 0; entry < entries && count && !bytes->failed; entry++)
+            for (uint64_t i = 0; i < count; i++) {
+                const char *text = read_form(heads, bytes, forms[i], offset_bytes);
+                if (list == 1 && types[i] == DW_LNCT_path && text &&
+                    strcmp(last_part(text), name) == 0)
+                    return true;
+            }
+    }
+    return bytes->failed;
+}
+
+/* Before that: texts one behind the other. */
+static bool texts_name(struct bytes *bytes, const char *name)
+{
+    const char *text;
+    while ((text = inline_text(bytes)) && *text)
+        ;
+    while ((text = inline_text(bytes)) && *text) {
+        if (strcmp(last_part(text), name) == 0)
+            return true;
+        for (unsigned i = 0; i < 3; i++)
+            bytes_uleb(bytes);
+        if (bytes->failed)
+            break;
+    }
+    return bytes->failed;
+}
+
+/* May the unit's line table have a file of that name? What is not understood may. */
+static bool may_name(const struct heads *heads, struct unit *unit, const char *name)
+{
+    Dwarf_Attribute found;
+    Dwarf_Word offset;
+    struct bytes bytes = heads->lines;
+    if (!bytes.at || !dwarf_attr(&unit->die, DW_AT_stmt_list, &found) ||
+        dwarf_formudata(&found, &offset) != 0)
+        return true;
+    bytes_skip(&bytes, offset);
+    uint64_t length = bytes_fixed(&bytes, 4);
+    size_t offset_bytes = length == UINT32_MAX ? 8 : 4;
+    if (offset_bytes == 8)
+        bytes_skip(&bytes, 8);
+    uint64_t version = bytes_fixed(&bytes, 2);
+    if (version < 2 || version > 5)
+        return true;
+    if (version == 5)
+        bytes_skip(&bytes, 2);
+    bytes_skip(&bytes, offset_bytes + (version >= 4 ? 5 : 4)); /* up to opcode_base */
+    uint64_t opcodes = bytes_fixed(&bytes, 1);
+    bytes_skip(&bytes, opcodes ? opcodes - 1 : 0);
+    if (bytes.failed)
+        return true;
+    return version == 5 ? lists_name(heads, &bytes, offset_bytes, name) : texts_name(&bytes, name);
+}
+
+enum base_status binary_file_rows(struct binary *binary, const char *file, binary_row_visit *visit,
+                                  void *context)
+{
+    struct table table;
+    bool any = false;
+    binary_unit(binary, 0); /* lists them */
+    if (!binary->dwarf || !*last_part(file))
+        return BASE_NOT_FOUND;
+    struct heads heads = open_heads(binary);
+    for (size_t i = 0; i < binary->units.count; i++) {
+        struct unit *unit = &binary->units.items[i];
+        if (!may_name(&heads, unit, last_part(file)) || !open_table(binary, unit, &table))
+            continue;
+        any = true;
+        if (!visit_rows(&table, 0, UINT64_MAX, file, visit, context))
+            return BASE_OK;
+    }
+    return any ? BASE_OK : BASE_NOT_FOUND;
+}

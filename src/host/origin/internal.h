@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of origin: sources.c reads what source files assign, function.c has a function with its rows, lines.c answers for a
+ * place, variables.c says what of variables, check.c goes over all functions.
+ */
+#ifndef HEADROOM_ORIGIN_INTERNAL_H
+#define HEADROOM_ORIGIN_INTERNAL_H
+
+#include "binary/lines.h"
+#include "binary/scopes.h"
+#include "cfg/cfg.h"
+#include "currency/currency.h"
+#include "origin/origin.h"
+#include "pathgraph/pathgraph.h"
+#include "util/util.h"
+
+/* ---- sources -------------------------------------------------------------------------------------- */
+
+struct source {
+    const char *path;                        /* the binary's */
+    struct currency_assignment *assignments; /* by line */
+    size_t count, capacity;
+    bool read;
+};
+
+struct sources {
+    struct source **items; /* they stay where they are */
+    size_t count, capacity;
+    uint64_t not_newer_ns; /* than the program; 0: any */
+    uint64_t read, missing;
+};
+
+/* When the program was written. */
+void sources_begin(struct sources *sources, const char *program);
+void sources_free(struct sources *sources);
+
+/* What a line assigns, one behind the other; *count 0: nothing, or not known. */
+const struct currency_assignment *sources_find(struct sources *sources, const char *path,
+                                               uint32_t line, size_t *count);
+
+/* ---- a function ------------------------------------------------------------------------------------ */
+
+struct place {
+    const char *file; /* never NULL */
+    uint32_t line;
+};
+
+enum { OUTER_MAX = 8 };
+
+/* A variable in static memory that the function assigns to. */
+struct assigned {
+    struct binary_local variable;
+    uint32_t *places;
+    size_t count, capacity;
+};
+
+struct function {
+    struct binary *binary;
+    uint64_t start, end;
+    uint8_t *bytes;
+    struct cfg *flow;
+    struct binary_row *rows; /* by address */
+    size_t rows_count, rows_capacity;
+    struct place *places; /* numbered from 1: places[number - 1] */
+    size_t places_count, places_capacity;
+    struct util_index places_index;
+    struct currency_mark *marks;
+    struct currency_span *spans;
+    uint32_t (*outer)[OUTER_MAX]; /* by mark: places that call what is inlined there; 0 ends */
+    size_t marks_count, spans_count;
+    struct assigned *assigned;
+    size_t assigned_count, assigned_capacity;
+    struct currency *currency; /* NULL: nothing is assigned */
+    bool
+        trusted; /* the compiler keeps a stop point where a statement begins: stale and premature can be told */
+};
+
+/* Rows and flow. BASE_MALFORMED: its bytes are not there; BASE_NOT_FOUND: no lines. */
+enum base_status function_read(struct binary *binary, uint64_t start, uint64_t end,
+                               struct function *function);
+/* Finds what it assigns to, and prepares currency. */
+enum base_status function_assigns(struct function *function, struct sources *sources);
+void function_free(struct function *function);
+
+const struct place *function_place(const struct function *function, uint32_t number);
+
+/* Stop points at which an assigned variable is not current, classes as far as the compiler lets it be told. */
+enum base_status function_stops(const struct function *function, const struct assigned *assigned,
+                                bool (*visit)(void *context, const struct currency_stop *stop),
+                                void *context);
+
+/* Loops around an address. */
+uint32_t function_depth(const struct function *function, uint64_t address);
+
+/* ---- rows ------------------------------------------------------------------------------------------- */
+
+/* What was asked. */
+struct profile_map_run *origin_run(struct profile *profile);
+
+/* The variables in scope at an address. */
+enum base_status variables_at(struct profile *profile, struct function *function,
+                              struct sources *sources, uint64_t vaddr);
+
+/* Appends what is not current in the function. */
+enum base_status check_function(struct profile *profile, struct function *function);
+
+/* The innermost function at an address, as people read it; NULL: not known. */
+const char *origin_function_name(struct binary *binary, uint64_t vaddr);
+
+#endif

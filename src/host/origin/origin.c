@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/* Opening what is asked about, and the profile that takes the answer. */
+#include "origin/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FRAMES_MAX = 32 };
+
+enum base_status origin_open(const char *path, const struct binary_options *symbols,
+                             struct binary **binary, char *error)
+{
+    struct binary_options options = *symbols;
+    enum binary_kind kind;
+    enum base_status status = binary_classify(path, &kind, NULL);
+    options.locations = true;
+    if (status == BASE_OK && (kind == BINARY_32BIT || kind == BINARY_OTHER_MACHINE)) {
+        snprintf(error, ORIGIN_ERROR_BYTES,
+                 "'%.4000s' is for another kind of processor; map reads x86-64 code.", path);
+        return BASE_UNSUPPORTED;
+    }
+    if (status == BASE_OK)
+        status = cfg_start();
+    if (status == BASE_OK)
+        status = binary_open(path, &options, binary);
+    if (status != BASE_OK) {
+        snprintf(error, ORIGIN_ERROR_BYTES, "cannot read code from '%.4000s': %s.", path,
+                 status == BASE_MALFORMED ? "it is no ELF file, or a damaged one"
+                                          : base_status_text(status));
+        return status;
+    }
+    if (binary_detail(*binary) == BINARY_DETAIL_LINES)
+        return BASE_OK;
+    snprintf(
+        error, ORIGIN_ERROR_BYTES,
+        "'%.4000s' has no debug information: compile it with -g, or install its debug symbols.",
+        path);
+    binary_close(*binary);
+    *binary = NULL;
+    return BASE_NOT_FOUND;
+}
+
+static bool add_words(struct profile *profile, char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct profile_text *argument = profile_add_arguments(profile);
+        if (!argument || !(argument->text = profile_keep(profile, words[i])))
+            return false;
+    }
+    return true;
+}
+
+bool origin_begin(struct profile *profile, const char *version, char *const *words, size_t count,
+                  const char *module, const char *asked)
+{
+    struct profile_run *run = &profile->run;
+    run->verb = "map";
+    run->engine = "static";
+    run->weighting = "time";
+    run->version = profile_keep(profile, version);
+    run->exit_code = run->exit_signal = -1;
+    run->wall_s = run->cpu_s = run->system_s = -1;
+    struct profile_map_run *made = profile_add_map_runs(profile);
+    if (!made || !add_words(profile, words, count))
+        return false;
+    made->module = profile_keep(profile, module);
+    made->asked = profile_keep(profile, asked);
+    return run->version && made->module && (made->asked || !asked);
+}
+
+struct profile_map_run *origin_run(struct profile *profile)
+{
+    return &profile->map_runs[0];
+}
+
+const char *origin_function_name(struct binary *binary, uint64_t vaddr)
+{
+    struct binary_frame frames[FRAMES_MAX];
+    size_t count = binary_frames(binary, vaddr, frames, FRAMES_MAX);
+    return count ? frames[count - 1].function : NULL;
+}

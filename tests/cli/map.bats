@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# headroom map from outside: lines, functions and instructions both ways; variables; a whole file, compared and held to limits; misuse.
+
+load common
+bats_require_minimum_version 1.5.0
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cat >code.c <<'EOF'
+#include <stdio.h>
+int counter = 1, other;
+static inline int twice(int x)
+{
+    return x * 2 + counter;
+}
+__attribute__((noinline)) void set(int x)
+{
+    counter = x;
+    other = x + 1;
+    counter = x * 3;
+}
+__attribute__((noinline)) int sum(const int *values, int count)
+{
+    int all = 0;
+    for (int i = 0; i < count; i++)
+        all += values[i] * 3;
+    return all;
+}
+int main(int count, char **words)
+{
+    int values[] = {1, 2, 3, count};
+    int never;
+    set(count);
+    int made = twice(count) + twice(sum(values, 4));
+    printf("%d %d %s\n", made, other, words[0]);
+    return 0;
+}
+EOF
+    gcc -O2 -g -o fast code.c
+    gcc -O0 -g -o slow code.c
+    gcc -O2 -o plain code.c
+    strip plain
+}
+
+setup()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+}
+
+# An expression of Python's over `map`, the member of the JSON report
+ask()
+{
+    "$HEADROOM" map --format json "${@:2}" >out
+    python3 -c 'import json; map = json.load(open("out"))["map"]; print('"$1"')'
+}
+
+@test "a line's instructions: inlined copies with their callers" {
+    run -0 ask 'sorted({r["inlined_into"][0] for r in map["ranges"] if r["start"] != r["end"] and r["function"] == "twice"})' --at code.c:5 fast
+    [ "$output" = "['main (code.c:25)']" ]
+    run -0 "$HEADROOM" map --at code.c:5 fast
+    [[ $output == *"twice (code.c), inlined into main (code.c:25)"* ]]
+    [[ $output == *"return x * 2 + counter;"* ]]
+}
+
+@test "an instruction leads back to its line" {
+    address=$(ask 'next(r["start"] for r in map["ranges"] if r["start"] != r["end"])' --at code.c:17 fast)
+    run -0 ask '(17 in {r["line"] for r in map["ranges"]}, map["kind"])' --at "$address" fast
+    [ "$output" = "(True, 'address')" ]
+}
+
+@test "a function: each instruction once, in order, with its line" {
+    run -0 ask '[int(i["address"], 16) for i in map["instructions"]] == sorted({int(i["address"], 16) for i in map["instructions"]}) and len(map["instructions"])' --at set fast
+    objdump -d --no-show-raw-insn fast | awk '/<set>:/ { on = 1; next } on && !NF { exit } on && !/nop|xchg/' >objdump
+    [ "$output" -eq "$(wc -l <objdump)" ]
+}
+
+@test "a line without code: the next, the previous and the nearest with code" {
+    run -0 ask '(map["code"], map["previous"], map["next"], map["ranges"])' --at code.c:13 fast
+    [ "$output" = "('gone', 12, 14, [])" ]
+    run -0 ask '(map["code"], map["previous"])' --at code.c:1000 fast
+    [ "$output" = "('outside', 28)" ]
+    run -0 ask '(map["code"], map["next"])' --at code.c:23 slow
+    [ "$output" = "('gone', 24)" ]
+    run -0 "$HEADROOM" map --at code.c:23 slow
+    [[ $output == *"No code comes from line 23"* && $output == *"nearest line with code is "* ]]
+}
+
+@test "variables: where they are, and which may be trusted" {
+    run -0 ask '{v["name"]: v["class"] for v in map["variables"]}' --at code.c:11 fast
+    [[ $output == *"'counter': 'stale'"* && $output == *"'x': 'current'"* ]]
+    run -0 ask '{v["name"]: (v["class"], v["residence"]) for v in map["variables"]}' --at code.c:11 slow
+    [[ $output == *"'counter': ('current', 'memory')"* && $output == *"'x': ('current', 'memory')"* ]]
+    run -0 ask '{v["name"]: v["class"] for v in map["variables"]}["never"]' --at code.c:26 fast
+    [ "$output" = absent ]
+}
+
+@test "--check: a whole file, which diff and check read" {
+    "$HEADROOM" map -q --check -o fast.headroom fast
+    "$HEADROOM" map -q --check -o slow.headroom slow
+    run -0 "$HEADROOM" map --check fast
+    [[ $output == *"with a location"* && $output == *"counter in set: assigned on line 9"* ]]
+    run -0 "$HEADROOM" map --check slow
+    [[ $output == *"None was found."* ]]
+    run -0 "$HEADROOM" diff slow.headroom fast.headroom
+    [[ $output == *"counter in set"* ]]
+    run -0 "$HEADROOM" check slow.headroom --limits map.known=0.9,map.stale=0
+    run -3 "$HEADROOM" check fast.headroom --limits map.stale=0
+    run -0 "$HEADROOM" export --to csv fast.headroom
+    [[ $output == *"set"* ]]
+    run -0 "$HEADROOM" report fast.headroom
+    [[ $output == *"counter in set"* ]]
+}
+
+@test "sources that were changed later are not believed" {
+    cp fast later
+    cp -p code.c kept.c
+    touch -d '+1 hour' code.c
+    run -0 ask '(map["coverage"]["sources_missing"], map["findings"])' --check later
+    mv kept.c code.c
+    [ "$output" = "(1, [])" ]
+}
+
+@test "misuse" {
+    run -2 "$HEADROOM" map
+    run -2 "$HEADROOM" map fast
+    [[ $output == *"--at, or --check"* ]]
+    run -2 "$HEADROOM" map --at set --check fast
+    run -2 "$HEADROOM" map --at set fast slow
+    run -1 "$HEADROOM" map --check plain
+    [[ $output == *"has no debug information"* ]]
+    run -1 "$HEADROOM" map --at nowhere fast
+    [[ $output == *"has no function 'nowhere'"* ]]
+    run -1 "$HEADROOM" map --at none.c:3 fast
+    [[ $output == *"no code of 'fast' comes from a file 'none.c'"* ]]
+    run -1 "$HEADROOM" map --at 0x10 fast
+    run -1 "$HEADROOM" map --check code.c
+    [[ $output == *"no ELF file"* ]]
+    run -1 "$HEADROOM" map --check missing
+}
