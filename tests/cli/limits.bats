@@ -127,6 +127,9 @@ field()
     [ "$(field '[l["level"] for l in loops]')" = "['O0', 'O2']" ]
     [ "$(field 'loops[0]["bounds"]["frontend"] > 2 * loops[1]["bounds"]["frontend"]')" = True ]
     [ ! -e kernels.o ]
+    limits --levels O0,O2 "$BATS_FILE_TMPDIR/kernels.c:5" -- "${CC:-cc}" -march=x86-64
+    grep -Eq "^  -O0 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  .* dot" out
+    grep -Eq "^  -O2 +4.00 +[0-9.]+ +[0-9.]+ +4.00  recurrence .* dot" out
 }
 
 @test "the graph as a list, and drawn" {
@@ -154,8 +157,8 @@ field()
     grep -q "memory is for what a command executed" err
     try 2 "$HEADROOM" limits --only dot "$BATS_FILE_TMPDIR/program:dot"
     grep -q "only is for the loops of a run" err
-    try 2 "$HEADROOM" limits --graph graph.dot -- true
-    grep -q "graph is for the loops of a FILE" err
+    try 125 "$HEADROOM" limits --machine skylake --graph nowhere/graph.dot -- true
+    grep -q "cannot write 'nowhere/graph.dot'" err
     try 1 "$HEADROOM" limits --machine skylake --levels "$(printf 'O2,%.0s' {1..17})" "$BATS_FILE_TMPDIR/kernels.c:dot" -- "${CC:-cc}"
     grep -q "more than 16 levels" err
     try 1 "$HEADROOM" limits --machine skylake --schedule nowhere/schedule.txt "$BATS_FILE_TMPDIR/program:dot"
@@ -176,6 +179,11 @@ field()
     grep -q "#1  dot" report
     try 0 "$HEADROOM" limits --machine skylake --format json --profile run.headroom
     [ "$(field '[loops[0]["function"], loops[0]["share"] > 0.5]')" = "['dot', True]" ]
+    limits -q --graph list.txt --only dot --profile run.headroom
+    [ "$(grep -c "^dot, loop at 0x" list.txt) $(grep -c "loop at 0x" list.txt)" = "1 1" ]
+    grep -q "^critical circuit: 4/1" list.txt
+    try 0 "$HEADROOM" limits --machine skylake -q --graph graph.dot -o again.headroom -- "$BATS_FILE_TMPDIR/program" 300000
+    grep -q "^digraph" graph.dot
 }
 
 # dot does 300 million iterations, each a load, an addition to the sum and the branch; all in the first-level cache.

@@ -12,12 +12,12 @@ const cycles = (value) => (value === null || value === undefined ? "" : Number(v
 
 const loopName = (loop) => (loop.level ? `-${loop.level}: ` : "") + (loop.function ?? "the block");
 
-function bounds(loop) {
+function bounds(loop, tabled) {
   const most = Math.max(loop.predicted, loop.measured ?? 0, loop.schedule ? loop.bounds.schedule : 0, 1e-9);
   const rows = [["recurrence", loop.bounds.recurrence], ["units", loop.bounds.resource], ["front end", loop.bounds.frontend], ["certified", loop.certified], ["predicted", loop.predicted],
     loop.schedule && ["schedule", loop.bounds.schedule], loop.measured !== null && ["measured", loop.measured]].filter(Boolean);
   const how = loop.measured === null ? null : h("p", { class: "note" }, `Measured, within ${percent(loop.measured_error)}: CPU time of samples` +
-    (loop.iterations === null ? "" : ` over ${loop.iterations.toLocaleString("en")} iterations, counted in another run`) + (loop.ways > 1 ? "; the mean of all ways through it." : "."));
+    (loop.iterations === null ? "" : ` over ${loop.iterations.toLocaleString("en")} iterations, counted in another run`) + (loop.ways > 1 ? "; the mean of all ways through it." : ".") + (tabled ? " The bounds are from tables: the two compare if the program ran on such a processor." : ""));
   return h("section", null, h("h4", null, "Cycles an iteration, at least"), how, h("div", { class: "table" }, h("table", null, h("tbody", null, rows.map(([name, value]) =>
     h("tr", null, h("td", { class: "text" }, name), h("td", { class: "figure" }, cycles(value)), h("td", null, bar(value / most))))))));
 }
@@ -125,7 +125,7 @@ function executed(loop) {
 function detail(loop, app) {
   return h("div", { class: "detail" }, h("h3", null, nameSpan(loopName(loop)), " ", h("span", { class: "place" }, loop.line ? place(loop) : loop.address), " ",
     h("button", { class: "copy", onclick: () => app.copy(loop.function ?? "") }, "copy name")),
-  h("p", { class: "advice" }, loop.verdict), loop.advice && h("p", { class: "advice" }, loop.advice.text), bounds(loop), instructions(loop), executed(loop), resources(loop));
+  h("p", { class: "advice" }, loop.verdict), loop.advice && h("p", { class: "advice" }, loop.advice.text), bounds(loop, app.data.report.limits.model === "table"), instructions(loop), executed(loop), resources(loop));
 }
 
 function entry(loop, index, chosen, app) {

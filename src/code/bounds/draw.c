@@ -9,6 +9,14 @@ enum { PLACE_BYTES = 256 };
 
 static const char *const dependence_names[] = {"FLOW", "ANTI", "OUTPUT"};
 
+static bool makes_flags(const struct bounds_instruction *instruction, uint8_t operand)
+{
+    for (size_t i = 0; i < instruction->operand_count; i++)
+        if (instruction->operands[i].number == operand)
+            return instruction->operands[i].kind == BOUNDS_FLAGS_OPERAND;
+    return false;
+}
+
 /* "load of mulsd 8(%rdi), %xmm0 (a.c:7)" */
 static void add_vertex(const struct bounds *bounds, const struct bounds_block *block,
                        uint32_t vertex, bounds_place *place, void *context, struct util_text *text)
@@ -19,7 +27,9 @@ static void add_vertex(const struct bounds *bounds, const struct bounds_block *b
     util_text_print(text, "%s%s%s%s%s",
                     shown->kind == BOUNDS_LOADS    ? "load of "
                     : shown->kind == BOUNDS_STORES ? "store of "
-                                                   : "",
+                    : makes_flags(&block->instructions[shown->instruction], shown->operand)
+                        ? "flags of "
+                        : "",
                     block->instructions[shown->instruction].text, where[0] ? " (" : "", where,
                     where[0] ? ")" : "");
 }

@@ -43,6 +43,9 @@ struct assess_options {
     const struct model *model;
     const struct bounds_latencies *latencies; /* NULL: the model's */
     const struct assess_target *only;         /* of a run's loops; NULL: all */
+    struct util_text *
+        graph; /* of a run's loops: their dependence graphs go there, of `drawn` the first one; NULL: nowhere */
+    bool drawn; /* in Graphviz' language, not as lists */
 };
 
 /* Starts a profile of a verb that runs nothing. Strings are copied. False: no memory. */

@@ -167,9 +167,13 @@ static enum base_status add_hottest(struct profile *profile, struct hottest *hot
     enum base_status status = BASE_OK;
     if (hottest->count)
         qsort(hottest->items, hottest->count, sizeof *hottest->items, by_weight);
-    for (size_t i = 0; i < hottest->count && i < limit && status == BASE_OK; i++)
-        status = assess_add(profile, &hottest->items[i].loop, options, hottest->items[i].module,
-                            NULL, hottest->items[i].loop.weight / whole_ns);
+    for (size_t i = 0; i < hottest->count && i < limit && status == BASE_OK; i++) {
+        const struct bodies_loop *loop = &hottest->items[i].loop;
+        status = assess_add(profile, loop, options, hottest->items[i].module, NULL,
+                            loop->weight / whole_ns);
+        if (status == BASE_OK && options->graph && !(options->drawn && i))
+            status = assess_graph(loop, options, options->drawn, options->graph);
+    }
     if (profile->limit_runs_count && hottest->count > limit)
         profile->limit_runs[0].other = hottest->count - limit;
     return status;

@@ -137,7 +137,7 @@ static bool is_assembly(const char *path)
 static bool add_graph(struct assessing *assessing, const struct bodies_loop *loop)
 {
     const char *path = own(assessing->settings)->graph;
-    bool drawn = path && (ends_with(path, ".dot") || ends_with(path, ".svg"));
+    bool drawn = assessing->options.drawn;
     return !path || (drawn && assessing->graph.count) ||
            assess_graph(loop, &assessing->options, drawn, &assessing->graph) == BASE_OK;
 }
@@ -312,12 +312,20 @@ static bool write_text(struct assessing *assessing, const char *path, const stru
     return good && whole;
 }
 
+static bool write_graph(struct assessing *assessing)
+{
+    const char *path = own(assessing->settings)->graph;
+    return write_text(assessing, path, &assessing->graph, path && ends_with(path, ".svg"));
+}
+
+static bool write_schedule(struct assessing *assessing)
+{
+    return write_text(assessing, own(assessing->settings)->schedule, &assessing->schedule, false);
+}
+
 static bool write_texts(struct assessing *assessing)
 {
-    const struct limits_settings *settings = own(assessing->settings);
-    bool drawn = settings->graph && ends_with(settings->graph, ".svg");
-    return write_text(assessing, settings->graph, &assessing->graph, drawn) &&
-           write_text(assessing, settings->schedule, &assessing->schedule, false);
+    return write_graph(assessing) && write_schedule(assessing);
 }
 
 static int conclude(struct assessing *assessing)
@@ -345,6 +353,11 @@ static bool begin(struct assessing *assessing, const struct settings *settings)
             return false;
         }
         assessing->options.latencies = &assessing->latencies;
+    }
+    if (own(settings)->graph) {
+        assessing->options.graph = &assessing->graph;
+        assessing->options.drawn =
+            ends_with(own(settings)->graph, ".dot") || ends_with(own(settings)->graph, ".svg");
     }
     if (own(settings)->only) {
         read_place(own(settings)->only, &assessing->only);
@@ -483,7 +496,7 @@ static bool schedule_run(struct recording *recording, struct assessing *assessin
                         sizeof assessing->error) == BASE_OK &&
            add_executed(assessing) &&
            sequel_replace(recording, assessing->profile, assessing->error) &&
-           write_texts(assessing);
+           write_schedule(assessing);
 }
 
 /* Bounds, and by another run how often the loops were executed. */
@@ -491,7 +504,7 @@ static void attach(struct recording *recording)
 {
     struct assessing *assessing = recording->sequel_state;
     bool goes_on = assessing->further.deep && sequel_goes_on(&assessing->sequel, recording);
-    if (!bound_run(recording, assessing, goes_on)) {
+    if (!bound_run(recording, assessing, goes_on) || !write_graph(assessing)) {
         say("%s", assessing->error);
         return;
     }
@@ -514,9 +527,8 @@ static bool runs_twice(const struct settings *settings)
 }
 
 /* Asked before the runs: they may take long. */
-static bool can_schedule(struct assessing *assessing)
+static bool can_write(struct assessing *assessing, const char *path)
 {
-    const char *path = own(assessing->settings)->schedule;
     struct replacement file;
     if (!path)
         return true;
@@ -536,7 +548,8 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
     if (code)
         return code;
     if (!begin(&assessing, settings) || (runs_twice(settings) && !begin_memory(&assessing)) ||
-        !can_schedule(&assessing)) {
+        !can_write(&assessing, own(settings)->graph) ||
+        !can_write(&assessing, own(settings)->schedule)) {
         say("%s", assessing.error);
         end(&assessing);
         return 125;
@@ -605,8 +618,6 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int words = behind ? count - files - 1 : 0;
     if (files > 1)
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
-    if (own(settings)->graph && (!files || own(settings)->profile))
-        return say_usage("limits", "--graph is for the loops of a FILE");
     if (own(settings)->memory && (files || !(runs_twice(settings) || own(settings)->profile)))
         return say_usage("limits", "--memory is for what a command executed: --schedule or "
                                    "--measure with one behind --, or --profile");

@@ -101,6 +101,11 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
     if (row->measured >= 0)
         print_bound(printer, "measured", row->measured, most, "");
     remark_measured(loop, remark, sizeof remark);
+    if (row->measured >= 0 && printer->profile->limit_runs_count &&
+        !printer->profile->limit_runs[0].measured)
+        print_add(remark, sizeof remark,
+                  "The bounds are from tables: the two compare if the program ran on such a "
+                  "processor. ");
     if (row->recurrence_most > row->recurrence * 1.02)
         print_add(
             remark, sizeof remark,
@@ -285,12 +290,36 @@ static void print_model(struct printer *printer)
         fprintf(printer->out, "  %s%s%s\n", print_on(printer, DIM), line, print_off(printer));
 }
 
+/* One loop compiled several times, side by side. */
+static void print_levels(struct printer *printer, const struct limits_report *report)
+{
+    static const char *const words[] = {"units", "recurrence", "front end", "not seen"};
+    if (report->count < 2 || !report->loops[0].row->level)
+        return;
+    fprintf(printer->out,
+            "\n%sBy level%s  cycles an iteration, which may do more at one than at "
+            "another\n\n  %-8s %10s %9s %10s %10s  %-10s  %s\n",
+            print_on(printer, STRONG), print_off(printer), "level", "recurrence", "units",
+            "front end", "predicted", "limited by", "loop");
+    for (size_t i = 0; i < report->count; i++) {
+        const struct profile_limit_loop *row = report->loops[i].row;
+        char level[32] = "", name[TEXT_BYTES];
+        if (row->level)
+            name_clean(row->level, level, sizeof level);
+        name_shorten(row->function ? row->function : "the block", 40, name);
+        fprintf(printer->out, "  -%-7s %10.2f %9.2f %10.2f %10.2f  %-10s  %s\n", level,
+                row->recurrence, row->resource, row->frontend, row->predicted,
+                words[report->loops[i].limit], name);
+    }
+}
+
 static bool print_findings(struct printer *printer, void *state)
 {
     const struct limits_report *report = state;
     size_t shown = report->count;
     if (!printer->profile->limit_runs_count)
         return true;
+    print_levels(printer, report);
     fprintf(printer->out, "\n%sLoops%s%s\n", print_on(printer, STRONG), print_off(printer),
             is_own(printer) ? "" : "  what bounds those with most CPU time");
     if (!is_own(printer))
