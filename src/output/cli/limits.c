@@ -670,10 +670,9 @@ static const struct option_spec limits_options[] = {
              "the compiler behind its "
              "other arguments."},
     {"graph", 0, OPTION_FILE, OWN(limits_settings, graph), .argument = "FILE",
-     .help = "Write the dependence graph to FILE: a picture if its name ends in .svg (of the first "
-             "loop; needs Graphviz), in "
-             "Graphviz' language if in .dot, else a list of the dependences and the critical "
-             "circuit of each loop."},
+     .help = "Write the dependence graph to FILE: a picture if its name ends in .svg (needs "
+             "Graphviz), in Graphviz' language if in .dot, both of the first loop, else a list of "
+             "the dependences and the critical circuit of each loop."},
     {"schedule", 0, OPTION_FILE, OWN(limits_settings, schedule), .argument = "FILE",
      .help = "Write to FILE optimistic schedules of each loop, each operation as soon as its "
              "inputs are there: by data flow alone, with the machine's units and an infinite "
