@@ -120,9 +120,12 @@ static void add_shape(const struct bounds *bounds, const struct bounds_block *bl
     char where[PLACE_BYTES] = "", mnemonic[16];
     place(context, drawn->instruction, where, sizeof where);
     snprintf(mnemonic, sizeof mnemonic, "%.*s", (int)strcspn(assembly, " "), assembly);
-    util_text_print(text, "  v%u [shape=%s, label=\"%u %s\", tooltip=\"", vertex,
+    bool flags = drawn->kind == BOUNDS_COMPUTES &&
+                 makes_flags(&block->instructions[drawn->instruction], drawn->operand);
+    util_text_print(text, "  v%u [shape=%s, label=\"%u %s%s\", tooltip=\"", vertex,
                     shapes[drawn->kind], drawn->instruction + 1,
-                    drawn->kind == BOUNDS_COMPUTES ? mnemonic : words[drawn->kind]);
+                    drawn->kind == BOUNDS_COMPUTES ? mnemonic : words[drawn->kind],
+                    flags ? "\\nflags" : "");
     add_quoted(text, assembly);
     util_text_print(text, " ");
     add_quoted(text, where);
