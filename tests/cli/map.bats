@@ -122,6 +122,37 @@ ask()
     [ "$output" = "(1, [])" ]
 }
 
+@test "lines of headers, and tables of all kinds" {
+    printf 'static inline int thrice(int x)\n{\n    return x * 3 + 1;\n}\n' >thrice.h
+    printf '#include "thrice.h"\nint use(int x) { return thrice(x); }\n' >first.c
+    printf '#include "thrice.h"\nint use(int);\nint main(int n, char **w) { return use(n) + thrice(n + 1); }\n' >second.c
+    printf 'int alone(int x)\n{\n    return x - 1;\n}\n' >third.c
+    for options in "gcc -gdwarf-4" "gcc -gdwarf-5" "gcc -gdwarf-5 -gz" "clang-14 -gdwarf-4" "clang-14 -gdwarf-5"; do
+        read -ra words <<<"$options"
+        command -v "${words[0]}" || continue
+        "${words[@]}" -O2 -o many first.c second.c third.c
+        run -0 ask 'sorted({r["inlined_into"][0].split(" ")[0] for r in map["ranges"] if r["inlined_into"]})' --at thrice.h:3 many
+        [ "$output" = "['main', 'use']" ]
+        run -0 ask '({r["function"] for r in map["ranges"]}, [v["name"] for v in map["variables"]], map["previous"])' --at third.c:3 many
+        [ "$output" = "({'alone'}, ['x'], 2)" ]
+    done
+}
+
+@test "figures of a recording beside the code" {
+    printf 'int main(int n, char **w)\n{\n    volatile long sum = 0;\n    for (long i = 0; i < 400000000; i++)\n        sum += i;\n    return 0;\n}\n' >hot.c
+    gcc -O1 -g -o hot hot.c
+    "$HEADROOM" run -q -o hot.headroom -- ./hot
+    run -0 ask '(map["heat_of"], sum(i["heat"] for i in map["instructions"]) > 0.8)' --profile hot.headroom --at main hot
+    [ "$output" = "('CPU time', True)" ]
+    run -0 "$HEADROOM" map --profile hot.headroom --at main hot
+    [[ $output == *"share of the CPU time"* ]]
+    run -1 "$HEADROOM" map --profile hot.headroom --at main fast
+    [[ $output == *"it is of another program, or of another build of this one"* ]]
+    "$HEADROOM" map -q --profile hot.headroom --at main -o code.headroom hot
+    "$HEADROOM" view -o code.html code.headroom
+    grep -q 'data-views="[^"]*map' code.html
+}
+
 @test "misuse" {
     run -2 "$HEADROOM" map
     run -2 "$HEADROOM" map fast

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Rows of line tables. libdw reads them, unit by unit, and sorts them by address, rows of one address as they were. To find the
- * units that have code of one source file, the lists of files at the head of each line table are looked through here: libdw gives
- * them only with all rows, which for a compiler's own code takes seconds.
+ * units that have code of one source file, the lists of files at the head of each line table, and its program for the choice of one of
+ * them, are looked through here: libdw gives them only with all rows, which for a compiler's own code takes seconds.
  */
 #include "binary/lines.h"
 
@@ -140,6 +140,8 @@ enum base_status binary_line_rows(struct binary *binary, uint64_t start, uint64_
 
 /* ---- which units name a file -------------------------------------------------------------------------- */
 
+enum { MATCHES_MAX = 16 };
+
 /* Sections that the heads of line tables are in. */
 struct heads {
     struct bytes lines, strings, line_strings; /* {NULL}: the file has no such section */
@@ -197,9 +199,32 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Files of a table that have the name, by their numbers in its program. */
+struct matches {
+    uint64_t numbers[MATCHES_MAX];
+    size_t count;
+    bool too_many;
+};
+
+static void add_match(struct matches *matches, uint64_t number)
+{
+    if (matches->count < MATCHES_MAX)
+        matches->numbers[matches->count++] = number;
+    else
+        matches->too_many = true;
+}
+
+static bool is_match(const struct matches *matches, uint64_t number)
+{
+    for (size_t i = 0; i < matches->count; i++)
+        if (matches->numbers[i] == number)
+            return true;
+    return false;
+}
+
 /* Version 5: directories, then files, each a list of values by forms. */
-static bool lists_name(const struct heads *heads, struct bytes *bytes, size_t offset_bytes,
-                       const char *name)
+static void match_lists(const struct heads *heads, struct bytes *bytes, size_t offset_bytes,
+                        const char *name, struct matches *matches)
 {
     enum { FORMS_MAX = 16 };
     for (unsigned list = 0; list < 2; list++) {
@@ -216,54 +241,105 @@ static bool lists_name(const struct heads *heads, struct bytes *bytes, size_t of
                 const char *text = read_form(heads, bytes, forms[i], offset_bytes);
                 if (list == 1 && types[i] == DW_LNCT_path && text &&
                     strcmp(last_part(text), name) == 0)
-                    return true;
+                    add_match(matches, entry);
             }
     }
-    return bytes->failed;
 }
 
 /* Before that: texts one behind the other. */
-static bool texts_name(struct bytes *bytes, const char *name)
+static void match_texts(struct bytes *bytes, const char *name, struct matches *matches)
 {
     const char *text;
     while ((text = inline_text(bytes)) && *text)
         ;
-    while ((text = inline_text(bytes)) && *text) {
+    for (uint64_t number = 1; (text = inline_text(bytes)) && *text && !bytes->failed; number++) {
         if (strcmp(last_part(text), name) == 0)
-            return true;
+            add_match(matches, number);
         for (unsigned i = 0; i < 3; i++)
             bytes_uleb(bytes);
-        if (bytes->failed)
-            break;
     }
-    return bytes->failed;
 }
 
-/* May the unit's line table have a file of that name? What is not understood may. */
-static bool may_name(const struct heads *heads, struct unit *unit, const char *name)
+/* An opcode that begins with 0. */
+static bool selects_by_extended(struct bytes *program)
+{
+    uint64_t bytes = bytes_uleb(program);
+    bool defines = program->at < program->end && *program->at == DW_LNE_define_file;
+    bytes_skip(program, bytes);
+    return defines;
+}
+
+/* Does the program ever choose one of the files? Each sequence begins with file 1. */
+static bool selects(struct bytes program, uint64_t opcodes, const uint8_t *operands,
+                    const struct matches *matches)
+{
+    if (is_match(matches, 1))
+        return true;
+    while (program.at < program.end && !program.failed) {
+        uint8_t opcode = *program.at++;
+        if (opcode >= opcodes)
+            continue;
+        if (opcode == 0) {
+            if (selects_by_extended(&program))
+                return true;
+        } else if (opcode == DW_LNS_set_file) {
+            if (is_match(matches, bytes_uleb(&program)))
+                return true;
+        } else if (opcode == DW_LNS_fixed_advance_pc) {
+            bytes_skip(&program, 2);
+        } else {
+            for (unsigned i = 0; i < operands[opcode - 1]; i++)
+                bytes_uleb(&program);
+        }
+    }
+    return program.failed;
+}
+
+/* The bytes of a table at an offset, without its length. False: none is there. */
+static bool table_at(struct bytes lines, uint64_t offset, struct bytes *bytes, size_t *offset_bytes)
+{
+    bytes_skip(&lines, offset);
+    uint64_t length = bytes_fixed(&lines, 4);
+    *offset_bytes = length == UINT32_MAX ? 8 : 4;
+    if (*offset_bytes == 8)
+        length = bytes_fixed(&lines, 8);
+    if (lines.failed || length > (uint64_t)(lines.end - lines.at))
+        return false;
+    *bytes = (struct bytes){.at = lines.at, .end = lines.at + length};
+    return true;
+}
+
+/* May the unit's line table have rows of a file of that name? What is not understood may. */
+static bool may_have(const struct heads *heads, struct unit *unit, const char *name)
 {
     Dwarf_Attribute found;
     Dwarf_Word offset;
-    struct bytes bytes = heads->lines;
-    if (!bytes.at || !dwarf_attr(&unit->die, DW_AT_stmt_list, &found) ||
-        dwarf_formudata(&found, &offset) != 0)
+    struct bytes bytes;
+    struct matches matches = {.count = 0};
+    size_t offset_bytes;
+    if (!heads->lines.at || !dwarf_attr(&unit->die, DW_AT_stmt_list, &found) ||
+        dwarf_formudata(&found, &offset) != 0 ||
+        !table_at(heads->lines, offset, &bytes, &offset_bytes))
         return true;
-    bytes_skip(&bytes, offset);
-    uint64_t length = bytes_fixed(&bytes, 4);
-    size_t offset_bytes = length == UINT32_MAX ? 8 : 4;
-    if (offset_bytes == 8)
-        bytes_skip(&bytes, 8);
     uint64_t version = bytes_fixed(&bytes, 2);
     if (version < 2 || version > 5)
         return true;
     if (version == 5)
         bytes_skip(&bytes, 2);
-    bytes_skip(&bytes, offset_bytes + (version >= 4 ? 5 : 4)); /* up to opcode_base */
+    uint64_t header = bytes_fixed(&bytes, offset_bytes);
+    struct bytes program = bytes;
+    bytes_skip(&program, header);
+    bytes_skip(&bytes, version >= 4 ? 5 : 4); /* up to opcode_base */
     uint64_t opcodes = bytes_fixed(&bytes, 1);
+    const uint8_t *operands = bytes.at;
     bytes_skip(&bytes, opcodes ? opcodes - 1 : 0);
-    if (bytes.failed)
+    if (version == 5)
+        match_lists(heads, &bytes, offset_bytes, name, &matches);
+    else
+        match_texts(&bytes, name, &matches);
+    if (bytes.failed || program.failed || matches.too_many)
         return true;
-    return version == 5 ? lists_name(heads, &bytes, offset_bytes, name) : texts_name(&bytes, name);
+    return matches.count && selects(program, opcodes, operands, &matches);
 }
 
 enum base_status binary_file_rows(struct binary *binary, const char *file, binary_row_visit *visit,
@@ -277,7 +353,7 @@ enum base_status binary_file_rows(struct binary *binary, const char *file, binar
     struct heads heads = open_heads(binary);
     for (size_t i = 0; i < binary->units.count; i++) {
         struct unit *unit = &binary->units.items[i];
-        if (!may_name(&heads, unit, last_part(file)) || !open_table(binary, unit, &table))
+        if (!may_have(&heads, unit, last_part(file)) || !open_table(binary, unit, &table))
             continue;
         any = true;
         if (!visit_rows(&table, 0, UINT64_MAX, file, visit, context))

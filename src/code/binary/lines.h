@@ -32,8 +32,8 @@ enum base_status binary_line_rows(struct binary *binary, uint64_t start, uint64_
                                   binary_row_visit *visit, void *context);
 
 /*
- * All rows of a source file, unit after unit: `file` is the end of its path, from a slash on. Line tables whose list of files
- * does not have it are not read. BASE_NOT_FOUND: no line table names it.
+ * All rows of a source file, unit after unit: `file` is the end of its path, from a slash on. Line tables
+ * that never choose it are not read. BASE_NOT_FOUND: no line table names it.
  */
 enum base_status binary_file_rows(struct binary *binary, const char *file, binary_row_visit *visit,
                                   void *context);
