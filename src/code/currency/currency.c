@@ -20,10 +20,6 @@ static void note_access(const struct isa_access *access, bool framed, bool repea
     uint64_t start = (uint64_t)access->displacement;
     if (is_elsewhere(access, framed))
         return;
-    if (access->direction & ISA_LOAD && known) {
-        event->loads = start;
-        event->loads_end = start + access->bytes;
-    }
     if (!(access->direction & ISA_STORE))
         return;
     if (!known || repeated) {
@@ -125,15 +121,4 @@ void currency_close(struct currency *currency)
     free(currency->events);
     free(currency->first);
     free(currency);
-}
-
-bool currency_touches(const struct currency *currency, uint64_t start, uint64_t bytes)
-{
-    for (size_t i = 0; i < currency->count; i++) {
-        const struct event *event = &currency->events[i];
-        if ((event->start < start + bytes && event->end > start) ||
-            (event->loads < start + bytes && event->loads_end > start))
-            return true;
-    }
-    return false;
 }

@@ -94,7 +94,4 @@ enum base_status currency_find(const struct currency *currency,
                                bool (*visit)(void *context, const struct currency_stop *stop),
                                void *context);
 
-/* Does an instruction of the function access those bytes by their address? */
-bool currency_touches(const struct currency *currency, uint64_t start, uint64_t bytes);
-
 #endif

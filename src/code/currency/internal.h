@@ -9,7 +9,6 @@
 struct event {
     uint64_t address;
     uint64_t start, end;         /* of what it stores to a known address; end == start: nothing */
-    uint64_t loads, loads_end;   /* likewise, of what it loads */
     uint32_t marks, marks_count; /* stop points before it: index of the first */
     uint32_t place;              /* of the row that has it */
     uint16_t unknown;            /* bytes that it stores who knows where; 0: none */
