@@ -198,6 +198,23 @@ static void test_merged_store(void **state)
     assert_int_equal(find(&program, (uint32_t[]){3}, 1).count, 0);
 }
 
+/* The same, where another line assigns in between. */
+static void test_other_line_between(void **state)
+{
+    (void)state;
+    struct program program = {0};
+    line(&program, 1);
+    program.spans[0].place = 3;
+    store(&program);
+    line(&program, 2);
+    store(&program);
+    line(&program, 3);
+    store(&program);
+    line(&program, 4);
+    add(&program, "\xc3", 1);
+    assert_int_equal(find(&program, (uint32_t[]){2, 3}, 2).count, 0);
+}
+
 static void test_suspect_by_pointer(void **state)
 {
     (void)state;
@@ -258,8 +275,8 @@ int main(void)
         cmocka_unit_test(test_assignments),        cmocka_unit_test(test_what_is_left_out),
         cmocka_unit_test(test_in_order),           cmocka_unit_test(test_stale),
         cmocka_unit_test(test_premature),          cmocka_unit_test(test_merged_store),
-        cmocka_unit_test(test_suspect_by_pointer), cmocka_unit_test(test_suspect_by_ways),
-        cmocka_unit_test(test_call_ends_it),
+        cmocka_unit_test(test_other_line_between), cmocka_unit_test(test_suspect_by_pointer),
+        cmocka_unit_test(test_suspect_by_ways),    cmocka_unit_test(test_call_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
