@@ -62,7 +62,7 @@ enum { MODULES_OWN, MODULES_ALL };
 enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
 
-enum { SETTINGS_OWN_BYTES = 128 };
+enum { SETTINGS_OWN_BYTES = 640 };
 
 struct option_list { /* of an option that may be given again */
     const char *texts[32];

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ir: a module of LLVM IR as text, as LLVM 19 prints it: its functions, their values, where those come from in the source, and copies
+ * in which values are constants. What need not be computed on; LLVM does that.
+ *
+ * Read once, then constant and for any number of threads. Names that are returned live as long as the module.
+ */
+#ifndef HEADROOM_IR_H
+#define HEADROOM_IR_H
+
+#include "util/util.h"
+
+struct ir;
+
+/* Copies the text. BASE_MALFORMED: it is no text of LLVM IR. BASE_NO_MEMORY. */
+enum base_status ir_read(const char *text, size_t bytes, struct ir **ir);
+void ir_free(struct ir *ir); /* NULL does nothing */
+
+struct ir_place {
+    const char *file;      /* NULL: unknown */
+    uint32_t line, column; /* 0: unknown */
+};
+
+/* Of an instruction, which ends in "!dbg !N". Inlined code has the place of the call. */
+struct ir_place ir_place_of(const struct ir *ir, const char *instruction);
+
+/* As the source has it: without mangling, parameters or namespaces. The symbol itself without debug information. */
+const char *ir_function_name(const struct ir *ir, const char *symbol);
+struct ir_place ir_function_place(const struct ir *ir, const char *symbol);
+
+/* The next function's symbol that is defined here; after == NULL: the first. NULL: no more. */
+const char *ir_next_function(const struct ir *ir, const char *after);
+
+/* The function's line for an instruction that was printed elsewhere, where metadata have other numbers. NULL: it has none. */
+const char *ir_find(const struct ir *ir, const char *symbol, const char *instruction);
+
+/* What the source calls the memory that a load or a store accesses: the variable at the beginning of its address. NULL: unknown. */
+const char *ir_accessed_name(const struct ir *ir, const char *symbol, const char *instruction);
+
+/* Bytes that a global variable takes by the name above, or 0: it is none, or not known. */
+uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *instruction);
+
+/* What a load or store moves. 0: it is neither, or of an unknown type. */
+uint32_t ir_bytes_of(const char *instruction);
+bool ir_is_store(const char *instruction);
+
+/* The variable that a value is, or is loaded from: "%7" or an expression with one. NULL: unknown. */
+const char *ir_value_name(const struct ir *ir, const char *symbol, const char *expression);
+
+/*
+ * A copy of the module in which variable `name` is a constant wherever a function `symbol` (NULL: any) gets it from outside:
+ * parameters, what is loaded by reference, globals, results of calls. *count: values replaced. False: no memory.
+ */
+bool ir_bind(const struct ir *ir, const char *symbol, const char *name, int64_t value,
+             struct util_text *text, size_t *count);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/* Between the files of misses: walks (walk.c), samples (sample.c), every access (exact.c), what is made of them (misses.c). */
+#ifndef HEADROOM_MISSES_INTERNAL_H
+#define HEADROOM_MISSES_INTERNAL_H
+
+#include "misses/misses.h"
+
+struct geometry {
+    uint64_t line_bytes, sets, ways;
+    int64_t span; /* bytes after which sets repeat */
+};
+
+/* What a thread walks with. */
+struct walker {
+    const struct nest *nest;
+    struct geometry levels[MISSES_LEVELS];
+    uint64_t most_steps;
+    struct lines {
+        int64_t *slots;    /* line + 1; 0: empty */
+        uint32_t *touched; /* indexes of slots that are in use */
+        uint32_t *by;      /* access that touched it */
+        size_t count, capacity;
+    } lines[MISSES_LEVELS + 1]; /* the last: of walks of a fully associative cache */
+};
+
+enum walk_end { WALK_HIT, WALK_MISS, WALK_COLD, WALK_CUT };
+
+bool walker_begin(struct walker *walker, const struct nest *nest,
+                  const struct misses_options *options);
+void walker_end(struct walker *walker);
+
+/* What becomes of the access at that level, if it reaches it. walker->lines[level] then holds what took the ways. */
+enum walk_end walk_level(struct walker *walker, size_t level, uint32_t access,
+                         const int64_t *iterators);
+/* The same in a fully associative cache with as many lines, that all accesses reach. */
+enum walk_end walk_associative(struct walker *walker, size_t level, uint32_t access,
+                               const int64_t *iterators);
+
+enum base_status solve_exact(const struct nest *nest, const struct misses_options *options,
+                             struct misses_result *result);
+enum base_status solve_samples(const struct nest *nest, const struct misses_options *options,
+                               struct misses_result *result);
+
+/* Executions of all statements' accesses, by reference. False: too many steps to count them. */
+bool count_accesses(const struct nest *nest, struct misses_result *result);
+
+uint64_t now_ns(void);
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+/*
+ * predicted: what was computed of loop nests without running them, for people and as JSON: misses by reference and
+ * cache, what conflicts with what, what is not taken and why. Prints what it is given; no state.
+ */
+#ifndef HEADROOM_PREDICTED_H
+#define HEADROOM_PREDICTED_H
+
+#include "lower/lower.h"
+#include "misses/misses.h"
+#include "show/report.h"
+
+#include <stdio.h>
+
+struct predicted_nest {
+    const struct nest *nest;
+    struct misses_result result;
+    struct misses_result simulated; /* --verify: every access; references NULL: not asked for */
+    const char *late; /* why there is no simulation; NULL: there is, or it was not asked for */
+};
+
+struct predicted {
+    const char *path; /* what was analysed */
+    char *const *command;
+    size_t command_count;
+    const char *placed; /* where the arrays lie: a clause */
+    const struct misses_level *levels;
+    size_t levels_count;
+    const struct predicted_nest *nests;
+    size_t nests_count;
+    const struct lower_rejected *rejected;
+    size_t rejected_count;
+};
+
+/* BASE_IO: the stream failed. */
+enum base_status predicted_text(const struct predicted *predicted,
+                                const struct report_options *options, FILE *out);
+enum base_status predicted_json(const struct predicted *predicted,
+                                const struct report_options *options, FILE *out);
+
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/* The report for people: each nest with its totals by cache, its references, and what takes their lines. */
+#include "predicted/predicted.h"
+
+#include "show/print.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS_SHOWN = 5 };
+
+static void print_levels(const struct predicted *predicted, struct printer *printer)
+{
+    char size[32];
+    fprintf(printer->out, "    caches   ");
+    for (size_t i = 0; i < predicted->levels_count; i++) {
+        const struct misses_level *level = &predicted->levels[i];
+        fprintf(printer->out, "%s%s %s, ", i ? "; " : "", level->name,
+                print_size(level->bytes, size));
+        if (level->ways)
+            fprintf(printer->out, "%u way%s", level->ways, print_plural(level->ways));
+        else
+            fprintf(printer->out, "fully associative");
+        if (level->line_bytes != 64)
+            fprintf(printer->out, ", %u-byte lines", level->line_bytes);
+    }
+    fprintf(printer->out, "\n");
+}
+
+static void print_arrays(const struct predicted *predicted, const struct nest *nest,
+                         struct printer *printer)
+{
+    char line[TEXT_BYTES] = "", size[32], name[NAME_BYTES];
+    for (size_t i = 0; i < nest->arrays_count; i++) {
+        name_clean(nest->arrays[i].name, name, sizeof name);
+        if (nest->arrays[i].bytes)
+            print_add(line, sizeof line, "%s%s %s", line[0] ? ", " : "", name,
+                      print_bytes((double)nest->arrays[i].bytes, size));
+    }
+    print_add(line, sizeof line, "; %s", predicted->placed);
+    fprintf(printer->out, "    arrays   ");
+    print_wrap(printer, PLAIN, 13, 13, line);
+}
+
+/* "3.129 %", with as many digits as the interval bears. */
+static const char *percent(double ratio, char out[32])
+{
+    snprintf(out, 32, ratio > 0 && ratio < 0.00005 ? "<0.01 %%" : "%.2f %%", 100 * ratio);
+    return out;
+}
+
+static void print_total(const struct predicted *predicted, const struct predicted_nest *nest,
+                        size_t level, struct printer *printer)
+{
+    const struct misses_figure *total = &nest->result.totals[level];
+    double accesses = fmax(1, (double)nest->result.accesses);
+    char count[32], ratio[32], low[32], high[32];
+    fprintf(printer->out, "    %-6s %18s misses  %9s", predicted->levels[level].name,
+            print_grouped((uint64_t)llround(total->misses), count),
+            percent(total->misses / accesses, ratio));
+    if (total->exact)
+        fprintf(printer->out, "  every access simulated");
+    else
+        fprintf(printer->out, "  between %s and %s", percent(total->low / accesses, low),
+                percent(total->high / accesses, high));
+    fprintf(printer->out, "\n");
+    if (!nest->simulated.references)
+        return;
+    double exact = nest->simulated.totals[level].misses;
+    fprintf(printer->out, "    %-6s %18s simulated  %6s%s\n", "",
+            print_grouped((uint64_t)exact, count), percent(exact / accesses, ratio),
+            exact >= total->low - 0.5 && exact <= total->high + 0.5 ? "  within the interval"
+                                                                    : "  outside the interval");
+}
+
+static const char *share(double part, double all, char out[32])
+{
+    if (all <= 0)
+        snprintf(out, 32, "-");
+    else
+        snprintf(out, 32, "%.0f %%", 100 * part / all);
+    return out;
+}
+
+static void print_reference(const struct predicted *predicted, const struct predicted_nest *nest,
+                            size_t index, struct printer *printer)
+{
+    const struct nest_reference *reference = &nest->nest->references[index];
+    const struct misses_reference *figures = &nest->result.references[index];
+    const struct misses_figure *first = &figures->levels[0];
+    double accesses = fmax(1, (double)figures->accesses);
+    char place[64], name[NAME_BYTES], count[32], ratio[32];
+    char cold[32], capacity[32], conflict[32];
+    snprintf(place, sizeof place, "%u:%u", reference->line, reference->column);
+    name_clean(reference->text, name, sizeof name);
+    name[name_fitting(name, 10)] = 0;
+    fprintf(printer->out, "    %-6s %-5s ", reference->line ? place : "?",
+            reference->write ? "store" : "load");
+    print_pad(printer, name, 10, false);
+    fprintf(printer->out, " %9s %8s", print_quantity((double)figures->accesses, count),
+            percent(first->misses / accesses, ratio));
+    fprintf(printer->out, " %5s %5s %5s", share(first->cold, first->misses, cold),
+            share(first->capacity, first->misses, capacity),
+            share(first->conflict, first->misses, conflict));
+    for (size_t i = 1; i < predicted->levels_count; i++)
+        fprintf(printer->out, " %8s", percent(figures->levels[i].misses / accesses, ratio));
+    fprintf(printer->out, "%s\n", reference->conditional ? " may be" : "");
+}
+
+static void print_references(const struct predicted *predicted, const struct predicted_nest *nest,
+                             struct printer *printer)
+{
+    fprintf(printer->out, "\n    %s%-6s %-5s %-10s %9s %8s %5s %5s %5s", print_on(printer, BOLD),
+            "at", "", "array", "accesses", predicted->levels[0].name, "cold", "cap.", "conf.");
+    for (size_t i = 1; i < predicted->levels_count; i++)
+        fprintf(printer->out, " %8s", predicted->levels[i].name);
+    fprintf(printer->out, "%s\n", print_off(printer));
+    for (size_t i = 0; i < nest->nest->references_count; i++)
+        print_reference(predicted, nest, i, printer);
+}
+
+static void print_pairs(const struct predicted_nest *nest, unsigned limit, struct printer *printer)
+{
+    const struct misses_result *result = &nest->result;
+    size_t most = limit && limit < PAIRS_SHOWN ? limit : PAIRS_SHOWN;
+    if (!result->pairs_count)
+        return;
+    fprintf(printer->out, "\n    what takes the lines, misses of the first level\n");
+    for (size_t i = 0; i < result->pairs_count && i < most; i++) {
+        const struct misses_pair *pair = &result->pairs[i];
+        const struct nest_reference *victim = &nest->nest->references[pair->reference];
+        const struct nest_reference *by = &nest->nest->references[pair->by];
+        char count[32], of[NAME_BYTES], taken[NAME_BYTES], conflict[32];
+        name_clean(victim->text, of, sizeof of);
+        name_clean(by->text, taken, sizeof taken);
+        fprintf(printer->out, "      %9s  %s (line %u), its line taken by %s (line %u)",
+                print_quantity(pair->misses, count), of, victim->line, taken, by->line);
+        if (pair->conflict > 0.005 * pair->misses)
+            fprintf(printer->out, ", %s conflicts", share(pair->conflict, pair->misses, conflict));
+        fprintf(printer->out, "\n");
+    }
+}
+
+static void print_remarks(const struct predicted_nest *nest, struct printer *printer)
+{
+    const struct misses_figure *total = &nest->result.totals[0];
+    char line[TEXT_BYTES] = "";
+    bool conditional = false;
+    for (size_t i = 0; i < nest->nest->references_count; i++)
+        conditional |= nest->nest->references[i].conditional;
+    if (conditional)
+        print_add(line, sizeof line,
+                  "What is marked 'may be' is under a condition that depends on data, and is "
+                  "counted as if it always happened. ");
+    if (total->cut)
+        print_add(line, sizeof line, "%llu walks were cut, being too long, and count as misses. ",
+                  (unsigned long long)total->cut);
+    if (nest->result.late)
+        print_add(line, sizeof line, "Time was up (--max-time): intervals are wider than usual. ");
+    if (nest->late)
+        print_add(line, sizeof line, "Not verified: %s. ", nest->late);
+    if (!line[0])
+        return;
+    fprintf(printer->out, "\n    ");
+    print_wrap(printer, DIM, 4, 4, line);
+}
+
+static void print_nest(const struct predicted *predicted, size_t index, unsigned limit,
+                       struct printer *printer)
+{
+    const struct predicted_nest *nest = &predicted->nests[index];
+    char name[NAME_BYTES], place[TEXT_BYTES], line[TEXT_BYTES] = "", count[32];
+    name_shorten(nest->nest->function ? nest->nest->function : "?", 60, name);
+    print_place(printer, nest->nest->file, nest->nest->line, place);
+    print_add(line, sizeof line, "%s (%s)", name, place);
+    fprintf(printer->out, "\n%s#%zu%s  ", print_on(printer, STRONG), index + 1, print_off(printer));
+    print_wrap(printer, BOLD, 4, 4, line);
+    print_levels(predicted, printer);
+    print_arrays(predicted, nest->nest, printer);
+    fprintf(printer->out, "\n    %-6s %18s accesses\n", "",
+            print_grouped(nest->result.accesses, count));
+    for (size_t i = 0; i < predicted->levels_count; i++)
+        print_total(predicted, nest, i, printer);
+    print_references(predicted, nest, printer);
+    print_pairs(nest, limit, printer);
+    print_remarks(nest, printer);
+}
+
+static void print_rejected(const struct predicted *predicted, struct printer *printer)
+{
+    if (!predicted->rejected_count)
+        return;
+    fprintf(printer->out, "\n%sNot taken%s\n", print_on(printer, BOLD), print_off(printer));
+    for (size_t i = 0; i < predicted->rejected_count; i++) {
+        const struct lower_rejected *rejected = &predicted->rejected[i];
+        char line[TEXT_BYTES] = "", file[NAME_BYTES];
+        name_clean(rejected->file, file, sizeof file);
+        print_add(line, sizeof line, "%s:%u:", file, rejected->line);
+        if (rejected->column)
+            print_add(line, sizeof line, "%u:", rejected->column);
+        print_add(line, sizeof line, " %s", rejected->reason);
+        if (rejected->help)
+            print_add(line, sizeof line, "; %s", rejected->help);
+        print_add(line, sizeof line, ".");
+        fprintf(printer->out, "    ");
+        print_wrap(printer, PLAIN, 4, 6, line);
+    }
+}
+
+enum base_status predicted_text(const struct predicted *predicted,
+                                const struct report_options *options, FILE *out)
+{
+    struct printer *printer = calloc(1, sizeof *printer);
+    char name[NAME_BYTES];
+    if (!printer)
+        return BASE_NO_MEMORY;
+    printer->out = out;
+    printer->options = options;
+    printer->width = print_width(options->width);
+    name_clean(predicted->path, name, sizeof name);
+    fprintf(out, "headroom locality: %s, computed without running it\n", name);
+    for (size_t i = 0; i < predicted->nests_count; i++)
+        print_nest(predicted, i, options->limit, printer);
+    print_rejected(predicted, printer);
+    free(printer);
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# headroom locality from outside: nests of C, C++, Fortran and LLVM IR; values of parameters; what is not taken; what is missing.
+
+load common
+bats_require_minimum_version 1.5.0
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cat >nests.c <<'EOF'
+#ifndef M
+#define M 40
+#endif
+void g(int);
+int limit = 7;
+void triangle(int n, double a[n][n]) {
+    for (int i = 1; i < n; i++)
+        for (int j = i - 1; j >= 0; j--)
+            a[i][j] = a[j][i];
+}
+void macro(double *a) { for (int i = 0; i < M; i++) a[i] = i; }
+void global(double *a) { for (int i = 0; i < limit; i++) a[i] = i; }
+void indirect(double *a, int *index) { for (int i = 0; i < 9; i++) a[index[i]] = i; }
+void calls(double *a) { for (int i = 0; i < 9; i++) { a[i] = i; g(i); } }
+EOF
+    cat >tiled.cc <<'EOF'
+template <typename T, int N> void multiply(T (*c)[N], T (*a)[N], T (*b)[N])
+{
+    for (int ii = 0; ii < N; ii += 16)
+        for (int jj = 0; jj < N; jj += 16)
+            for (int i = ii; i < (ii + 16 < N ? ii + 16 : N); i++)
+                for (int j = jj; j < (jj + 16 < N ? jj + 16 : N); j++)
+                    for (int k = 0; k < N; k++)
+                        c[i][j] += a[i][k] * b[k][j];
+}
+template void multiply<double, 40>(double (*)[40], double (*)[40], double (*)[40]);
+EOF
+    cat >solve.f90 <<'EOF'
+subroutine add(n, a, b)
+  integer :: n, i, j
+  real(8) :: a(n, n), b(n, n)
+  do j = 1, n
+    do i = 1, n
+      a(i, j) = a(i, j) + b(j, i)
+    end do
+  end do
+end subroutine
+EOF
+}
+
+setup()
+{
+    command -v opt-19 >/dev/null && command -v clang-19 >/dev/null || skip "LLVM 19 is not installed"
+    cd "$BATS_FILE_TMPDIR" || return 1
+}
+
+@test "a nest's misses, by reference" {
+    run -0 --separate-stderr "$HEADROOM" locality -D n=30 --function triangle --cache 4K,2 -- cc -O2 nests.c
+    [[ $output == *"triangle (nests.c:9)"* ]]
+    [[ $output == *"870 accesses"* ]] # 2 * 30 * 29 / 2
+    [[ $output == *"9:23   load  a"* ]]
+    [[ $output == *"every access simulated"* ]]
+    [[ -z $stderr ]]
+}
+
+@test "JSON, and both ways to the same figures" {
+    "$HEADROOM" locality -D n=30 --function triangle --cache 4K,2 --format json -- cc nests.c >given.json
+    clang-19 -O0 -g -Xclang -disable-O0-optnone -S -emit-llvm nests.c
+    "$HEADROOM" locality -D n=30 --function triangle --cache 4K,2 --format json nests.ll >read.json
+    run -0 python3 -c '
+import json
+given, read = (json.load(open(name))["locality"] for name in ("given.json", "read.json"))
+assert given["totals"] == read["totals"] and given["totals"][0]["accesses"] == 870
+figure = given["references"][0]["levels"][0]
+assert figure["exact"] and figure["misses"] == figure["cold"] + figure["capacity"] + figure["conflict"]'
+}
+
+@test "samples hold what simulation says" {
+    "$HEADROOM" locality -D n=1500 --function triangle --cache 32K,8 --cache 512K,8 --verify --format json -- cc nests.c >verified.json
+    run -0 python3 -c '
+import json
+report = json.load(open("verified.json"))["locality"]
+for reference in report["references"]:
+    figure = reference["levels"][0]
+    assert not figure["exact"]
+    assert abs(figure["simulated"] / reference["accesses"] - figure["ratio"]) < 0.006, figure'
+}
+
+@test "values of macros and globals" {
+    run -0 --separate-stderr "$HEADROOM" locality -D M=64 --function macro --cache 4K -- cc nests.c
+    [[ $output == *"64 accesses"* ]]
+    run -0 --separate-stderr "$HEADROOM" locality -D limit=11 --function global --cache 4K -- cc nests.c
+    [[ $output == *"11 accesses"* ]]
+}
+
+@test "C++ templates, tiles with minima" {
+    run -0 --separate-stderr "$HEADROOM" locality --cache 4K,8 -- c++ tiled.cc
+    [[ $output == *"256,000 accesses"* ]]
+}
+
+@test "Fortran" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    run -0 --separate-stderr "$HEADROOM" locality -D n=50 --cache 4K,8 -- gfortran -O2 solve.f90
+    [[ $output == *"add (solve.f90:6)"* ]]
+    [[ $output == *"7,500 accesses"* ]]
+}
+
+@test "a value that is missing is asked for" {
+    run -1 --separate-stderr "$HEADROOM" locality --function triangle -- cc nests.c
+    [[ $stderr == *"nests.c:9: the loop, in 'triangle', needs the value of 'n'; give it by -D n=N."* ]]
+    [[ -z $output ]]
+}
+
+@test "a parameter that there is not" {
+    run -1 --separate-stderr "$HEADROOM" locality -D nowhere=3 -- cc nests.c
+    [[ $stderr == *"has no parameter, global variable or macro of that name."* ]]
+    run -1 --separate-stderr "$HEADROOM" locality -D n -- cc nests.c
+    [[ $stderr == *"is no NAME=VALUE."* ]]
+}
+
+@test "what is not taken has its line, and what would help" {
+    run -0 --separate-stderr "$HEADROOM" locality -D n=20 --cache 4K -- cc nests.c
+    [[ $output == *"nests.c:13:"*"a subscript is not a sum of loop"* ]]
+    [[ $output == *"nests.c:12: the loop, in 'global', needs the value of 'limit'; give it by -D limit=N."* ]]
+    [[ $output == *"nests.c:14:"*"a function is called in the loop; inline it"* ]]
+    run -1 --separate-stderr "$HEADROOM" locality --function calls -- cc nests.c
+    [[ -n $stderr ]]
+}
+
+@test "without LLVM 19, a sentence" {
+    mkdir -p empty
+    run -1 --separate-stderr env PATH="$PWD/empty" "$HEADROOM" locality -- cc nests.c
+    [[ $stderr == "headroom: LLVM 19 is needed, and 'clang-19' cannot be found: on Debian, 'apt-get install clang-19'." ]]
+}
+
+@test "tools that do not end are ended" {
+    mkdir -p slow
+    printf '#!/bin/sh\nexec sleep 100\n' >slow/opt-19
+    chmod +x slow/opt-19
+    run -1 --separate-stderr env PATH="$PWD/slow:$PATH" "$HEADROOM" locality --max-time 1 -- cc nests.c
+    [[ $stderr == *"'opt-19' did not end within 1 seconds"* ]]
+    run ls -d "${TMPDIR:-/tmp}"/headroom-locality-*
+    [[ $status -ne 0 ]]
+}
+
+@test "misuse" {
+    run -2 --separate-stderr "$HEADROOM" locality
+    run -2 --separate-stderr "$HEADROOM" locality --
+    run -1 --separate-stderr "$HEADROOM" locality -- cc -O2
+    [[ $stderr == *"there is no source file in the command behind --."* ]]
+    run -1 --separate-stderr "$HEADROOM" locality -- cc nests.c tiled.cc
+    [[ $stderr == *"one source file at a time"* ]]
+    run -1 --separate-stderr "$HEADROOM" locality -- cc gone.c
+    [[ $stderr == *"cannot read 'gone.c'"* ]]
+    run -1 --separate-stderr "$HEADROOM" locality --cache 3K,7 -- cc nests.c
+    [[ $stderr == *"with whole sets"* ]]
+    echo 'int broken(' >broken.c
+    run -1 --separate-stderr "$HEADROOM" locality -- cc broken.c
+    [[ $stderr == *"'clang-19' failed with 'broken.c'."* ]]
+}
