@@ -527,6 +527,47 @@ static void unions_are_fullest(void **state)
 
 /* ---- what is given, and what is no code ------------------------------------------------------------------------------------------ */
 
+/* ---- address streams ---------------------------------------------------------------------------------------------------- */
+
+CODE(streams,
+     "1: movsd (%rdi,%rax,8), %xmm0; addsd -8(%rdi,%rax,8), %xmm0; mulsd table(%rip), %xmm0\n"
+     "mov (%rsi), %rcx; addsd (%rdx,%rcx,8), %xmm0; movsd %xmm0, (%r8); lea 16(%r9), %r10\n"
+     "addsd (%r10), %xmm1; mov 24(%rsp), %r11; addsd (%r11,%rax,8), %xmm1; incq 40(%rsp)\n"
+     "add %r13, %r8; add $-4, %rsi; add $32, %r9; inc %rax; cmp %r12, %rax; jne 1b\n"
+     ".set table, 1b + 0x100");
+
+static void streams_have_their_strides(void **state)
+{
+    static const struct {
+        uint8_t kind;
+        bool from_registers;
+        int64_t stride, offset;
+    } expected[] = {{BOUNDS_STRIDE_CONSTANT, true, 8, 0},
+                    {BOUNDS_STRIDE_CONSTANT, true, 8, -8},
+                    {BOUNDS_STRIDE_CONSTANT, true, 0, 0x1100},
+                    {BOUNDS_STRIDE_CONSTANT, true, -4, 0},
+                    {BOUNDS_STRIDE_IRREGULAR, false, 0, 0},  /* by an index that is loaded */
+                    {BOUNDS_STRIDE_INVARIANT, true, 0, 0},   /* by what a register holds */
+                    {BOUNDS_STRIDE_CONSTANT, false, 32, 16}, /* by a register made from another */
+                    {BOUNDS_STRIDE_CONSTANT, true, 0, 24},
+                    {BOUNDS_STRIDE_CONSTANT, false, 8, 0}, /* from a pointer kept in the frame */
+                    {BOUNDS_STRIDE_CONSTANT, true, 0, 40}};
+    struct loop loop =
+        bound_with(streams, streams_end, (struct bounds_options){.taken = 1, .streams = true}, 0);
+    assert_int_equal(loop.bounds.stream_count, BASE_COUNT(expected));
+    for (size_t i = 0; i < BASE_COUNT(expected); i++) {
+        const struct bounds_stream *stream = &loop.bounds.streams[i];
+        assert_int_equal(stream->kind, expected[i].kind);
+        assert_int_equal(stream->from_registers, expected[i].from_registers);
+        assert_int_equal(stream->stride, expected[i].stride);
+        if (stream->kind != BOUNDS_STRIDE_IRREGULAR)
+            assert_int_equal(stream->offset, expected[i].offset);
+    }
+    assert_true(loop.bounds.streams[0].root == loop.bounds.streams[1].root);
+    assert_true(loop.bounds.streams[0].root != loop.bounds.streams[3].root);
+    drop(&loop);
+}
+
 static void latencies_are_read(void **state)
 {
     struct bounds_latencies latencies = bounds_as_modelled;
@@ -615,6 +656,7 @@ int main(void)
         cmocka_unit_test(ratios_are_largest),
         cmocka_unit_test(unions_are_fullest),
         cmocka_unit_test(locked_accesses_follow_one_another),
+        cmocka_unit_test(streams_have_their_strides),
         cmocka_unit_test(latencies_are_read),
         cmocka_unit_test(any_bytes_have_a_result),
         cmocka_unit_test(estimates_are_not_certain),

@@ -105,7 +105,7 @@ static enum base_status certify(const struct work *work, double *certified)
     struct bounds_options options = *work->options;
     struct bounds bounds;
     options.known = true;
-    options.graph = false;
+    options.graph = options.streams = false;
     enum base_status status = bounds_of(work->block, work->model, &options, &bounds);
     if (status != BASE_OK)
         return status;
@@ -133,13 +133,18 @@ enum base_status bounds_of(const struct bounds_block *block, const struct model 
         status = BASE_NO_MEMORY;
     if (status == BASE_OK)
         front_end_of(&work);
+    if (status == BASE_OK && options->streams && !streams_begin(&work))
+        status = BASE_NO_MEMORY;
     if (status == BASE_OK)
         status = recurrences_of(&work, &least);
+    if (status == BASE_OK && options->streams && !streams_end(&work))
+        status = BASE_NO_MEMORY;
     made.certified = fmax(fmax(made.resource, least), fmax(made.slots, made.branch));
     if (status == BASE_OK && work.estimates && !options->known)
         status = certify(&work, &made.certified);
     free(work.costs);
     free(work.estimates);
+    free(work.looks);
     if (status != BASE_OK) {
         bounds_free(&made);
         return status;
@@ -157,5 +162,6 @@ void bounds_free(struct bounds *bounds)
     free(bounds->circuit);
     free(bounds->vertices);
     free(bounds->arcs);
+    free(bounds->streams);
     *bounds = (struct bounds){0};
 }

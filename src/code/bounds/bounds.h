@@ -156,6 +156,30 @@ struct bounds_arc {
     bool failed; /* memory: the load needs more than the store wrote; forwarding fails */
 };
 
+/* ---- address streams ------------------------------------------------------------------------------ */
+
+/* How a memory operand's address changes from iteration to iteration. */
+enum bounds_stride {
+    BOUNDS_STRIDE_CONSTANT,  /* by a number: `stride`; 0: always the same */
+    BOUNDS_STRIDE_INVARIANT, /* by the same in each iteration, which registers hold */
+    BOUNDS_STRIDE_IRREGULAR  /* otherwise: depends on what is loaded, or is not understood */
+};
+
+/*
+ * Found by what the addresses of the first iterations are, as values: see the comment on memory above. Addresses with equal
+ * roots (and segments) are `offset` apart from one another in the first iteration.
+ */
+struct bounds_stream {
+    uint32_t instruction; /* index in the block */
+    uint8_t operand;      /* index in its operands */
+    uint8_t kind;         /* enum bounds_stride */
+    bool from_registers;  /* the first address is base + index * scale + offset, by the registers
+                             at the beginning of the first iteration (and the segment's base) */
+    uint64_t root;
+    int64_t offset;
+    int64_t stride; /* BOUNDS_STRIDE_CONSTANT: bytes an iteration; else 0 */
+};
+
 /* ---- bounds --------------------------------------------------------------------------------------- */
 
 enum bounds_limit { BOUNDS_BY_RESOURCE, BOUNDS_BY_RECURRENCE, BOUNDS_BY_FRONTEND, BOUNDS_LIMITS };
@@ -173,6 +197,7 @@ struct bounds_resource {
 struct bounds_options {
     bool unrolled;  /* copies follow one another in memory: no taken branch, decoding counts */
     bool graph;     /* keep vertices and arcs, with may-arcs, anti and output */
+    bool streams;   /* find address streams */
     unsigned taken; /* taken branches an iteration, if not unrolled */
     bool
         known; /* forms that the model lacks cost a slot and nothing else, rather than as similar ones */
@@ -208,6 +233,8 @@ struct bounds {
     size_t vertex_count, vertex_capacity;
     struct bounds_arc *arcs;
     size_t arc_count, arc_capacity;
+    struct bounds_stream *streams; /* of the memory operands in order; options.streams */
+    size_t stream_count;
 };
 
 /*

@@ -33,6 +33,7 @@ struct work {
     const struct bounds_options *options;
     const struct bounds_latencies *latencies;
     struct cost *costs;
+    struct stream_look *looks; /* streams.c; NULL: not wanted */
     struct model_figures
         *estimates; /* by instruction, where the model lacks the form; NULL: nowhere */
     struct bounds *out;
@@ -96,6 +97,23 @@ struct arc_latency compute_latency(const struct work *work, uint32_t instruction
 /* From the datum that a store leaves to the datum that a load gets. */
 struct arc_latency forward_latency(const struct work *work, const struct bounds_instruction *loads,
                                    bool failed);
+
+/* streams.c: what the addresses of a block's memory operands were in the first iterations; streams_end makes streams of it. */
+enum { STREAM_LOOKS = 3 };
+struct stream_look {
+    uint64_t roots[STREAM_LOOKS];
+    int64_t offsets[STREAM_LOOKS];
+};
+bool streams_begin(struct work *work); /* false: no memory; likewise streams_end */
+void streams_see(struct work *work, uint32_t instruction, unsigned operand, uint32_t iteration,
+                 uint64_t root, int64_t offset);
+bool streams_end(struct work *work);
+
+/* The root of what a general register holds at first. */
+static inline uint64_t first_root(uint8_t reg)
+{
+    return base_mix64(reg + 1U);
+}
 
 /* trace.c: vertices and arcs. ranges: of each arc's latency (malloc's). False: no memory. */
 bool trace_dependences(struct work *work, struct arc_latency **ranges);

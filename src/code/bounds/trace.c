@@ -359,7 +359,7 @@ static bool linear(const struct trace *trace, const struct bounds_instruction *i
 
 static bool is_frame(uint64_t root)
 {
-    return root == mix(BASE_RSP + 1) || root == mix(BASE_RBP + 1);
+    return root == first_root(BASE_RSP) || root == first_root(BASE_RBP);
 }
 
 /* What is loaded from there, if it is known: what was stored, or a slot of the frame that nothing
@@ -519,6 +519,14 @@ static struct access access_of(const struct trace *trace, const struct bounds_op
                            .bytes = (uint16_t)(operand->bits / 8)};
 }
 
+static void see_address(const struct trace *trace, uint32_t at, unsigned operand,
+                        const struct access *access)
+{
+    if (trace->work->looks)
+        streams_see(trace->work, at, operand, trace->iteration, access->address.root,
+                    access->address.offset);
+}
+
 /* ---- one instruction -------------------------------------------------------------------------------------------- */
 
 static void source_of(void *context, uint32_t at, uint32_t from, uint32_t to, bool failed)
@@ -542,6 +550,7 @@ static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
             continue;
         struct access load =
             access_of(trace, operand, trace->load_vertex[at * BOUNDS_OPERANDS + k]);
+        see_address(trace, at, k, &load);
         bool fast = load.address.loaded && has_rule(trace->work, MODEL_SIMPLE_LOADS_FAST);
         const struct access *forwarded = trace->stores && !operand->gathers && !trace->executed
                                              ? find_store(trace, &load)
@@ -573,6 +582,7 @@ static void step_stores(struct trace *trace, uint32_t at, const struct access *f
         struct access store =
             access_of(trace, operand, trace->store_vertex[at * BOUNDS_OPERANDS + k]);
         store.store = true;
+        see_address(trace, at, k, &store);
         store.known = stored_value(trace, instruction, operand, forwarded, &store.datum);
         if (trace->last) {
             arcs_into(trace, at, operand, store.vertex);
@@ -699,7 +709,7 @@ static bool trace_start(struct trace *trace)
     for (unsigned r = 0; r < BOUNDS_REGISTERS; r++)
         trace->producers[r].vertex = BOUNDS_NONE;
     for (unsigned r = 0; r < BOUNDS_VECTOR; r++)
-        trace->values[r] = (struct value){.root = mix(r + 1)};
+        trace->values[r] = (struct value){.root = first_root((uint8_t)r)};
     make_vertices(trace);
     return !trace->failed;
 }
@@ -709,7 +719,7 @@ static uint32_t iterations_of(const struct trace *trace)
 {
     size_t most = STEPS_MAX / trace->work->block->count;
     if (!trace->stores)
-        return 2;
+        return trace->work->looks ? STREAM_LOOKS : 2;
     return most < 3 ? 3 : most > ITERATIONS ? ITERATIONS : (uint32_t)most;
 }
 
