@@ -90,7 +90,8 @@ struct spans_function {
     _Atomic uint32_t often; /* enum spans_often */
     /* 1: headroom chose it because it calls functions that take locks: it is hooked from when its
        module is loaded, and stays hooked however often it is executed */
-    uint32_t takes_locks, reserved;
+    uint32_t takes_locks;
+    uint32_t named;         /* number, from 1, of the pattern that named it; 0: none did */
     uint64_t device, inode; /* of its module's file; 0: any (imports) */
     uint64_t vaddr;         /* ELF virtual address in it; 0: not known */
     char name[SPANS_NAME];  /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */

@@ -104,6 +104,22 @@ enum base_status import_spans(const char *log_path, int region, const struct imp
                               import_progress *progress, void *progress_context, char *error,
                               size_t error_bytes);
 
+/* What was timed of the functions, markers and loops that one name of a request stands for (spans_function.named), in all threads and
+   processes. Times are without preemption. */
+struct import_spans_sum {
+    uint32_t entry;            /* enum spans_entry; of several the first */
+    uint64_t visits, recorded; /* executions; of these, timed */
+    uint64_t preemptions, sleeps;
+    double sum_ns;         /* of all visits, an estimate if not all were timed */
+    double min_ns, max_ns; /* of those timed; 0 if there are none */
+    double preempted_ns, asleep_ns;
+    double cost_ns; /* estimated, of timing a visit */
+};
+
+/* Of a region of spans (wire/spans.h) as in import_spans; sums: one for each of the `count` names. error: one sentence. */
+enum base_status import_spans_sums(int region, struct import_spans_sum *sums, size_t count,
+                                   char *error, size_t error_bytes);
+
 /* The profile's host, kernel and processor are this machine's. */
 void import_describe_machine(struct profile *profile);
 

@@ -35,6 +35,9 @@ struct inject_request {
     const char *const *keys; /* "FUNCTION:ARGUMENT", 0..5; see inject_key */
     size_t keys_count;
     uint32_t every;    /* one execution in so many is recorded; 0: as many as are cheap */
+    /* Nothing is hooked but functions and markers that `functions` names, of which each is one pattern of functions or one
+       marker's name; spans_function.named says which */
+    bool only_named;
     bool no_patch;     /* no jumps into code that was not made for it */
     const char *agent; /* path of the agent, of which nothing is hooked */
 };

@@ -79,6 +79,8 @@ static uint32_t find_function(const struct spans_region *region, const char *nam
 void inject_modules_known(struct inject_modules *modules)
 {
     size_t count;
+    if (modules->request->only_named)
+        return;
     const struct patch_known *known = patch_known_all(&count);
     for (size_t i = 0; i < count; i++)
         if (!patch_never_import(known[i].name))
@@ -146,8 +148,9 @@ static bool plan(const struct inject_modules *modules, struct inject_module *mod
     return patch_plan(module->patch, function->vaddr, &hook->plan, reason);
 }
 
+/* named: as in struct spans_function. */
 static void want(struct inject_modules *modules, struct inject_module *module, size_t number,
-                 enum want why)
+                 enum want why, uint32_t named)
 {
     const struct patch_function *function = patch_function(module->patch, number);
     struct inject_hook planned = {.module = module}, *hook;
@@ -165,13 +168,34 @@ static void want(struct inject_modules *modules, struct inject_module *module, s
         refuse(modules, module, number, "there are 1023 others already");
     else if ((hook = add_hook(modules))) {
         modules->region->function[planned.number].takes_locks = why == WANT_LOCKING;
+        modules->region->function[planned.number].named = named;
         *hook = planned;
     }
+}
+
+static void meet(struct inject_modules *modules, size_t pattern)
+{
+    if (modules->met)
+        modules->met[pattern] = true;
+}
+
+/* The number from 1 of the pattern that is its name; 0: there is none. */
+static uint32_t named_marker(struct inject_modules *modules, const struct patch_marker *marker)
+{
+    for (size_t i = 0; i < modules->request->functions_count; i++)
+        if (strcmp(modules->request->functions[i], marker->name) == 0) {
+            meet(modules, i);
+            return (uint32_t)i + 1;
+        }
+    return 0;
 }
 
 static void want_marker(struct inject_modules *modules, struct inject_module *module,
                         const struct patch_marker *marker)
 {
+    uint32_t named = named_marker(modules, marker);
+    if (modules->request->only_named && !named)
+        return;
     static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
     uint32_t number = find_function(modules->region, marker->name, SPANS_MARKED);
     if (number == 0)
@@ -182,6 +206,7 @@ static void want_marker(struct inject_modules *modules, struct inject_module *mo
                             "there are 1023 others already");
         return;
     }
+    modules->region->function[number].named = named;
     hook->module = module;
     hook->number = number;
     hook->kind = marker->kind == PATCH_MARKER_BEGIN ? INJECT_MARKER_BEGIN : INJECT_MARKER_END;
@@ -190,12 +215,6 @@ static void want_marker(struct inject_modules *modules, struct inject_module *mo
     hook->plan.instructions = 1;
     hook->plan.single = true;
     memcpy(hook->plan.original, nop, sizeof nop);
-}
-
-static void meet(struct inject_modules *modules, size_t pattern)
-{
-    if (modules->met)
-        modules->met[pattern] = true;
 }
 
 static uint64_t code_bytes(const struct patch_module *patch)
@@ -221,7 +240,7 @@ static void want_callers_of_locks(struct inject_modules *modules, struct inject_
          i++)
         callers[count++] = i;
     for (size_t i = 0; count <= CALLERS_MAX && i < count; i++)
-        want(modules, module, callers[i], WANT_LOCKING);
+        want(modules, module, callers[i], WANT_LOCKING, 0);
 }
 
 static void want_all(struct inject_modules *modules, struct inject_module *module)
@@ -233,13 +252,13 @@ static void want_all(struct inject_modules *modules, struct inject_module *modul
         for (size_t j = 0;
              (j = patch_next_match(module->patch, request->functions[i], j)) != PATCH_NONE; j++) {
             meet(modules, i);
-            want(modules, module, j, WANT_NAMED);
+            want(modules, module, j, WANT_NAMED, (uint32_t)i + 1);
         }
     for (size_t i = 0; request->functions_count == 0 && i < patch_prepared(module->patch); i++) {
         const struct patch_prepared *prepared = patch_prepared_entry(module->patch, i);
         size_t number = patch_function_at(module->patch, prepared->function);
         if (prepared->kind == PATCH_BY_HEADROOM && number != PATCH_NONE)
-            want(modules, module, number, WANT_BUILT);
+            want(modules, module, number, WANT_BUILT, 0);
     }
     if (request->functions_count == 0)
         want_callers_of_locks(modules, module);
@@ -250,7 +269,7 @@ void inject_modules_choose(struct inject_modules *modules, struct inject_module 
 {
     size_t number = patch_function_at(module->patch, vaddr);
     if (number != PATCH_NONE)
-        want(modules, module, number, WANT_HOT);
+        want(modules, module, number, WANT_HOT, 0);
 }
 
 uint32_t inject_modules_loop(struct inject_modules *modules, const struct inject_module *module,
@@ -320,13 +339,14 @@ struct inject_module *inject_modules_get(struct inject_modules *modules,
 
 /* ---- imports ------------------------------------------------------------------- */
 
-static bool is_named(struct inject_modules *modules, const char *name)
+/* The number from 1 of the last pattern that it matches; 0: it matches none. */
+static uint32_t named_import(struct inject_modules *modules, const char *name)
 {
-    bool named = false;
+    uint32_t named = 0;
     for (size_t i = 0; i < modules->request->functions_count; i++)
         if (fnmatch(modules->request->functions[i], name, 0) == 0) {
             meet(modules, i);
-            named = true;
+            named = (uint32_t)i + 1;
         }
     return named;
 }
@@ -346,14 +366,16 @@ static bool is_hooked_by_name(const struct inject_modules *modules, const char *
 static void take_import(void *context, const char *name)
 {
     struct inject_modules *modules = context;
-    if (!is_named(modules, name) || find_function(modules->region, name, SPANS_IMPORT) ||
+    uint32_t named = named_import(modules, name), number = 0;
+    if (!named || find_function(modules->region, name, SPANS_IMPORT) ||
         is_hooked_by_name(modules, name))
         return;
     const char *never = patch_never(name);
     if (!never)
         never = patch_never_import(name);
-    if (!never && append(modules, NULL, name, SPANS_IMPORT, 0) == 0)
+    if (!never && (number = append(modules, NULL, name, SPANS_IMPORT, 0)) == 0)
         never = "there are 1023 others already";
+    modules->region->function[number].named = named; /* number 0 is nobody's */
     if (never)
         inject_unhooked_add(modules->unhooked, name, "", never);
 }

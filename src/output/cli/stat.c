@@ -435,6 +435,10 @@ static const struct option_spec stat_options[] = {
      .help = "Run each command N times. Default: 10. An interval of a ratio takes 6."},
     {"warmup", 'w', OPTION_NUMBER, OWN(stat_settings, warmups), .low = 0, .high = STAT_RUNS_MOST,
      .argument = "N", .help = "Run each command N times before, in no figure. Default: 1."},
+    {"region", 'r', OPTION_LIST, FIELD(keys), .argument = "NAME",
+     .help = "Time executions of the functions that match NAME (a pattern; C++ with or without "
+             "parameters), or of the part of the program between HEADROOM_BEGIN(NAME) and "
+             "HEADROOM_END(NAME), in runs of their own. Can be given up to 32 times."},
     {"levels", 0, OPTION_TEXT, OWN(stat_settings, levels), .argument = "O0,O1,...",
      .help = "Build the program at each of these optimisation levels, with --build, and compare "
              "them."},

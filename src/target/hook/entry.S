@@ -249,7 +249,9 @@ hook_due:
 /* ---- markers, and calls that the compiler put in ------------------------------------------------- */
 
 /* Markers come behind `push $k; call`, key in rdi, below a red zone that was passed over (spans.h). */
-.macro  entry name visibility
+/* above: bytes from what is saved to the stack pointer of the code that is marked, which lies above all frames that this code
+   calls: what is begun there is inside. */
+.macro  entry name visibility above
         .globl  \name
         \visibility \name
         .type   \name, @function
@@ -260,7 +262,7 @@ hook_due:
         mov     80(%rsp), %rcx  /* what is above the return address: k */
         mov     32(%rsp), %rdi  /* as it was */
         mov     %rdi, %rsi
-        mov     %rsp, %rdx
+        lea     \above(%rsp), %rdx
         push    %rbx
         .cfi_adjust_cfa_offset 8
         mov     %rsp, %rbx
@@ -281,10 +283,10 @@ hook_due:
         .cfi_endproc
         .size   \name, . - \name
 .endm
-        entry   hook_marker_begin .hidden
-        entry   hook_marker_end .hidden
-        entry   hook_called_enter .hidden
-        entry   hook_called_leave .hidden
+        entry   hook_marker_begin .hidden 72+8+8+128
+        entry   hook_marker_end .hidden 72+8+8+128
+        entry   hook_called_enter .hidden 72+8
+        entry   hook_called_leave .hidden 72+8
 
         /* -finstrument-functions: libc's do nothing. */
         .globl  __cyg_profile_func_enter
