@@ -281,3 +281,63 @@ bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t han
     put(&output, &handler, sizeof handler);
     return output.reached;
 }
+
+/* Below the red zone: the flags, rdi, which the handler takes for a key, and the number. */
+static void put_call(struct output *output, uint32_t number, size_t *distance_at)
+{
+    static const uint8_t before[] = {0x48, 0x8d, 0x64, 0x24, 0x80, /* lea -128(%rsp), %rsp */
+                                     0x9c, 0x57, 0x31, 0xff};      /* pushf; push %rdi; xor %edi, %edi */
+    static const uint8_t call[] = {0xff, 0x15, 0, 0, 0, 0};
+    static const uint8_t after[] = {0x48, 0x8d, 0x64, 0x24, 0x08, /* lea 8(%rsp), %rsp */
+                                    0x5f, 0x9d,                   /* pop %rdi; popf */
+                                    0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}; /* lea 128(%rsp), %rsp */
+    put(output, before, sizeof before);
+    put_byte(output, 0x68);
+    put(output, &number, sizeof number);
+    put(output, call, sizeof call);
+    *distance_at = output->count - 4;
+    put(output, after, sizeof after);
+}
+
+/* All but the last one, if that is a jump that the marker stands in front of. True: control does not come out behind them. */
+static bool put_window(struct output *output, const struct patch_plan *plan, uint64_t entry,
+                       bool before_jump)
+{
+    bool ends = false;
+    for (unsigned i = 0; i < plan->instructions && output->reached; i++) {
+        unsigned start = plan->starts[i];
+        struct moved moved;
+        if (output->count + PUSH_BYTES + ISA_MAX_LENGTH > PATCH_COPY_MAX ||
+            !moved_of(plan->original + start, plan->window_bytes - start, entry + start, &moved)) {
+            output->reached = false;
+            return true;
+        }
+        if (before_jump && moved.form == FORM_JUMP)
+            return false;
+        put_instruction(output, plan->original + start, &moved, entry + start);
+        ends = moved.ends || moved.form == FORM_CALL || moved.form == FORM_CALL_FAR;
+    }
+    return ends;
+}
+
+size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, bool at_end, uint64_t to,
+                       uint64_t at, uint32_t number, uint64_t handler,
+                       uint8_t out[PATCH_SITE_BYTES])
+{
+    struct output output = {.bytes = out, .at = at, .reached = true};
+    size_t distance_at;
+    if (at_end) {
+        if (put_window(&output, plan, entry, true))
+            return 0;
+        put_call(&output, number, &distance_at);
+        put_jump(&output, to);
+    } else {
+        put_call(&output, number, &distance_at);
+        if (!put_window(&output, plan, entry, false))
+            put_jump(&output, entry + plan->window_bytes);
+    }
+    int32_t distance = (int32_t)(output.count - (distance_at + 4));
+    memcpy(out + distance_at, &distance, sizeof distance);
+    put(&output, &handler, sizeof handler);
+    return output.reached ? output.count : 0;
+}

@@ -148,6 +148,7 @@ enum {
     PATCH_COPY_MAX = 96,       /* of a prologue: five instructions at most, widened, and a jump */
     PATCH_BRIDGE_BYTES = 16,
     PATCH_MARKER_BYTES = 48,
+    PATCH_SITE_BYTES = PATCH_COPY_MAX + 64,
 };
 
 /* Why a function is left alone. */
@@ -214,6 +215,24 @@ bool patch_plan(struct patch_module *module, uint64_t vaddr, struct patch_plan *
  */
 bool patch_emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
                          uint8_t out[PATCH_COPY_MAX]);
+
+/*
+ * Places inside a function where a marker is to be put that its source does not have. A *site* is a window as at an entry: instructions
+ * that a jump overwrites, and into the middle of which nothing leads.
+ *
+ * At the start of the block [start, end): the marker is met before its first instruction. At its end: after its last one, whose way on is
+ * `to`, and only on that way; start may lie in blocks before it that lead to nothing else without a jump. As patch_plan.
+ */
+bool patch_plan_site(struct patch_module *module, uint64_t function, uint64_t start, uint64_t end,
+                     bool at_end, struct patch_plan *plan, struct patch_reason *reason);
+
+/*
+ * The code of a site that leads to the marker's handler (wire/spans.h, struct spans_process), with the key 0; registers and flags stay
+ * as they are. at_end, to: as above, `to` and entry run-time addresses. Returns how many of PATCH_SITE_BYTES were written; 0: out of reach.
+ */
+size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, bool at_end, uint64_t to,
+                       uint64_t at, uint32_t number, uint64_t handler,
+                       uint8_t out[PATCH_SITE_BYTES]);
 
 /* jmp `to` for run-time address `at`. False: out of reach. */
 bool patch_emit_jump(uint64_t at, uint64_t to, uint8_t out[PATCH_JUMP_BYTES]);

@@ -21,6 +21,8 @@ struct draft {
     const uint8_t *text; /* from E on                                           */
     size_t own;          /* bytes of the function from E on                     */
     size_t room;         /* and with the padding behind it                       */
+    size_t least;        /* bytes of instructions that the window takes in       */
+    bool site;           /* inside the function                                  */
     uint64_t behind;     /* address of the next function, or the end of the section */
     struct patch_plan plan;
     struct patch_reason reason;
@@ -191,7 +193,7 @@ static bool take_instructions(struct draft *draft)
     struct moved moved = {0};
     size_t at = 0;
     plan->kind = SPANS_PATCHED;
-    while (at < PATCH_JUMP_BYTES && at < draft->own && !moved.ends) {
+    while (at < draft->least && at < draft->own && !moved.ends) {
         uint64_t address = plan->entry + at;
         if (!moved_of(draft->text + at, draft->own - at, address, &moved))
             return refuse(draft, PATCH_UNDECODABLE, address, "no instruction at 0x%llx",
@@ -250,7 +252,7 @@ static bool check_target(struct draft *draft, const struct target *target)
                       "%s at 0x%llx leads into its first %u bytes", ways[target->kind].what,
                       shown(target->kind == TARGET_HANDLER ? target->address : target->from),
                       draft->plan.window_bytes);
-    if (draft->plan.kind == SPANS_PATCHED && jumps && target->address <= entry &&
+    if (draft->plan.kind == SPANS_PATCHED && !draft->site && jumps && target->address <= entry &&
         (target->kind == TARGET_TABLE || is_own(draft, target->from)))
         return refuse(draft, PATCH_LOOP, target->from,
                       "%s at 0x%llx leads back to its first instruction", ways[target->kind].what,
@@ -319,8 +321,67 @@ static bool make(struct draft *draft, uint64_t vaddr)
 bool patch_plan(struct patch_module *module, uint64_t vaddr, struct patch_plan *plan,
                 struct patch_reason *reason)
 {
-    struct draft draft = {.module = module};
+    struct draft draft = {.module = module, .least = PATCH_JUMP_BYTES};
     bool made = make(&draft, vaddr);
+    if (made)
+        *plan = draft.plan;
+    if (reason)
+        *reason = draft.reason;
+    return made;
+}
+
+/* ---- inside a function ----------------------------------------------------------------------- */
+
+/* The last place from which instructions up to the end take five bytes. */
+static bool find_tail(struct draft *draft, uint64_t *start, uint64_t end)
+{
+    uint64_t best = 0;
+    for (uint64_t at = *start; at < end;) {
+        struct moved moved;
+        const uint8_t *code = draft->text + (at - draft->plan.entry);
+        if (!moved_of(code, (size_t)(end - at), at, &moved))
+            return refuse(draft, PATCH_UNDECODABLE, at, "no instruction at 0x%llx", shown(at));
+        if (end - at >= PATCH_JUMP_BYTES)
+            best = at;
+        at += moved.length;
+    }
+    if (!best || end - best > PATCH_WINDOW_MAX)
+        return refuse(draft, PATCH_SHORT, *start,
+                      "there are not five bytes of code for a jump in front of it, at 0x%llx",
+                      shown(*start));
+    *start = best;
+    return true;
+}
+
+static bool go_inside(struct draft *draft, uint64_t start, uint64_t end, bool at_end)
+{
+    uint64_t entry = draft->plan.entry;
+    draft->site = true;
+    if (start < entry || end <= start || end - entry > draft->own)
+        return refuse(draft, PATCH_SHORT, start, "it begins where its function does");
+    if (at_end && !find_tail(draft, &start, end))
+        return false;
+    draft->plan.entry = start;
+    draft->text += start - entry;
+    draft->room -= (size_t)(start - entry);
+    draft->own = (size_t)(end - start);
+    draft->least = at_end ? draft->own : PATCH_JUMP_BYTES;
+    return true;
+}
+
+bool patch_plan_site(struct patch_module *module, uint64_t function, uint64_t start, uint64_t end,
+                     bool at_end, struct patch_plan *plan, struct patch_reason *reason)
+{
+    struct draft draft = {.module = module};
+    bool made = find_function(&draft, function) && check_names(&draft) && check_kind(&draft) &&
+                find_code(&draft) && go_inside(&draft, start, end, at_end) &&
+                take_instructions(&draft);
+    if (made && !module->targets.loaded && targets_load(module) != BASE_OK)
+        made = refuse(&draft, PATCH_UNDECODABLE, 0,
+                      "there was not enough memory to look for jumps");
+    made = made && check_targets(&draft) && finish(&draft);
+    if (made && at_end && draft.plan.emulates_call)
+        made = refuse(&draft, PATCH_IMMOVABLE, start, "a call stands right in front of it");
     if (made)
         *plan = draft.plan;
     if (reason)

@@ -37,6 +37,30 @@ enum base_status assess_find(struct binary *binary, const char *shown,
                              const struct assess_target *target, struct bodies *bodies,
                              char *error);
 
+/* ---- loops of any depth (heads.c) ----------------------------------------------------------------- */
+
+struct assess_head {
+    uint64_t function, end; /* vaddrs */
+    uint64_t head;          /* first instruction of the loop's head */
+    uint64_t body; /* of the block that an iteration executes first, where the head also ends the loop; 0: it is the head */
+};
+
+struct assess_heads {
+    struct assess_head *items;
+    size_t count, capacity;
+};
+
+/* The deepest loops that have instructions of the target's line, several where compilers made more than one of it. Nothing but lines
+   is looked at. BASE_NO_MEMORY. Free them whatever is returned. */
+enum base_status assess_heads_at(struct binary *binary, const struct assess_target *target,
+                                 struct assess_heads *heads);
+void assess_heads_free(struct assess_heads *heads);
+
+/* How often the loop was entered, and how many iterations were begun, exactly. counted: a profile of the command with paths counted by
+   the exact engine. path: of its file there. False: its function was not counted. */
+bool assess_trips(const struct profile *counted, const char *path, const struct assess_head *head,
+                  uint64_t *visits, uint64_t *iterations);
+
 /* ---- bounds ------------------------------------------------------------------------------------------ */
 
 struct assess_options {

@@ -8,6 +8,7 @@
  *   service.c   the thread that hooks: pieces of the region, samples, turns
  *   process.c   one process: its modules, what is written into it and when
  *   modules.c   files of modules and the functions in them that are to be hooked
+ *   edges.c     where a loop is entered and left
  *   choose.c    which functions are hot;  sample.c  the samples that say so
  *   live.c      code that is being executed is rewritten;  write.c  single writes
  *   proc.c      what /proc says;  imports.c  what a module imports;  unhooked.c  what was left
@@ -28,10 +29,19 @@
 
 /* ---- functions hooked ------------------------------------------------------------------------ */
 
+/* A loop in a function of a file, from being entered to being left. */
+struct inject_loop {
+    const char *path;        /* of the file, as the kernel has it */
+    uint64_t function, head; /* vaddrs: of the function, of the first instruction of the loop's head */
+    uint32_t named;          /* as in struct spans_function: the request's name of it, from 1 */
+};
+
 /* What is pointed to stays the caller's, until inject_close. */
 struct inject_request {
     const char *const *functions; /* patterns (patch_next_match); none: chosen while it runs */
     size_t functions_count;
+    const struct inject_loop *loops;
+    size_t loops_count;
     const char *const *keys; /* "FUNCTION:ARGUMENT", 0..5; see inject_key */
     size_t keys_count;
     uint32_t every;    /* one execution in so many is recorded; 0: as many as are cheap */

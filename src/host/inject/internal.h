@@ -193,7 +193,14 @@ bool inject_choice_watches(struct inject_choice *choice, uint64_t now_ns);
 
 /* ---- modules and what is to be hooked in them (modules.c) ------------------------------------ */
 
-enum inject_hook_kind { INJECT_JUMP, INJECT_MARKER_BEGIN, INJECT_MARKER_END, INJECT_CALLED };
+enum inject_hook_kind {
+    INJECT_JUMP,
+    INJECT_MARKER_BEGIN,
+    INJECT_MARKER_END,
+    INJECT_CALLED,
+    INJECT_SITE_BEGIN, /* markers that the source does not have: see patch_plan_site */
+    INJECT_SITE_END,
+};
 
 /* To be hooked in every process that loads the module. */
 struct inject_hook {
@@ -202,6 +209,7 @@ struct inject_hook {
     uint8_t kind;           /* enum inject_hook_kind */
     bool done;              /* in some process */
     struct patch_plan plan; /* of markers: entry and original only */
+    uint64_t to;            /* SITE_BEGIN: vaddr where its way leads */
 };
 
 struct inject_module {
@@ -230,6 +238,21 @@ struct inject_module *inject_modules_get(struct inject_modules *modules,
                                          const struct inject_mapping *mapping);
 /* Imports of modules met since the last call. */
 void inject_modules_imports(struct inject_modules *modules);
+/* ---- where a loop is entered and left (edges.c) ---------------------------------------------- */
+
+enum { INJECT_SITES_MAX = 32 };
+
+struct inject_site {
+    uint8_t kind;           /* INJECT_SITE_BEGIN, INJECT_SITE_END */
+    uint64_t to;
+    struct patch_plan plan;
+};
+
+/* All sites of the loop of that head; count <= INJECT_SITES_MAX. False: reason has a clause. */
+bool inject_loop_sites(struct patch_module *module, uint64_t function, uint64_t head,
+                       struct inject_site sites[INJECT_SITES_MAX], size_t *count,
+                       char reason[160]);
+
 /* A function that is hot. */
 void inject_modules_choose(struct inject_modules *modules, struct inject_module *module,
                            uint64_t vaddr);

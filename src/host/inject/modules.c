@@ -111,8 +111,8 @@ static bool is_hooked(const struct inject_modules *modules, const struct inject_
                       uint64_t vaddr)
 {
     for (size_t i = 0; i < modules->hooks_count; i++)
-        if (modules->hooks[i]->module == module && modules->hooks[i]->kind != INJECT_MARKER_BEGIN &&
-            modules->hooks[i]->kind != INJECT_MARKER_END && modules->hooks[i]->plan.vaddr == vaddr)
+        if (modules->hooks[i]->module == module && modules->hooks[i]->plan.vaddr == vaddr &&
+            (modules->hooks[i]->kind == INJECT_JUMP || modules->hooks[i]->kind == INJECT_CALLED))
             return true;
     return false;
 }
@@ -243,9 +243,50 @@ static void want_callers_of_locks(struct inject_modules *modules, struct inject_
         want(modules, module, callers[i], WANT_LOCKING, 0);
 }
 
+/* Its number in the region: one for all loops of a name. */
+static uint32_t number_of_loop(struct inject_modules *modules, const struct inject_module *module,
+                               const struct inject_loop *loop)
+{
+    struct spans_region *region = modules->region;
+    for (uint32_t i = 1; i < region->functions && i < SPANS_FUNCTIONS; i++)
+        if (region->function[i].entry == SPANS_MARKED && region->function[i].named == loop->named)
+            return i;
+    uint32_t number = append(modules, module, modules->request->functions[loop->named - 1],
+                             SPANS_MARKED, 0);
+    region->function[number].named = loop->named; /* number 0 is nobody's */
+    return number;
+}
+
+static void want_loop(struct inject_modules *modules, struct inject_module *module,
+                      const struct inject_loop *loop)
+{
+    struct inject_site sites[INJECT_SITES_MAX];
+    size_t count = 0;
+    char reason[160];
+    meet(modules, loop->named - 1);
+    bool good =
+        inject_loop_sites(module->patch, loop->function, loop->head, sites, &count, reason);
+    uint32_t number = good ? number_of_loop(modules, module, loop) : 0;
+    if (!number)
+        inject_unhooked_add(modules->unhooked, modules->request->functions[loop->named - 1],
+                            module->path, good ? "there are 1023 others already" : reason);
+    for (size_t i = 0; number && i < count; i++) {
+        struct inject_hook *hook = add_hook(modules);
+        if (hook)
+            *hook = (struct inject_hook){.module = module,
+                                         .number = number,
+                                         .kind = sites[i].kind,
+                                         .plan = sites[i].plan,
+                                         .to = sites[i].to};
+    }
+}
+
 static void want_all(struct inject_modules *modules, struct inject_module *module)
 {
     const struct inject_request *request = modules->request;
+    for (size_t i = 0; i < request->loops_count; i++)
+        if (strcmp(request->loops[i].path, module->path) == 0)
+            want_loop(modules, module, &request->loops[i]);
     for (size_t i = 0; i < patch_markers(module->patch); i++)
         want_marker(modules, module, patch_marker(module->patch, i));
     for (size_t i = 0; i < request->functions_count; i++)

@@ -158,6 +158,14 @@ static bool emit(const struct inject_process *process, const struct inject_hook 
                                                                    : piece->marker_end,
                                  body->bytes);
     }
+    if (hook->kind == INJECT_SITE_BEGIN || hook->kind == INJECT_SITE_END) {
+        bool begins = hook->kind == INJECT_SITE_BEGIN;
+        body->count = patch_emit_site(&hook->plan, entry, begins,
+                                      hook->to + (entry - hook->plan.entry), at, hook->number,
+                                      begins ? piece->marker_begin : piece->marker_end,
+                                      body->bytes);
+        return body->count > 0;
+    }
     /* The bridge first: it is the target of jumps. */
     body->prologue = at + PATCH_BRIDGE_BYTES;
     body->count = PATCH_BRIDGE_BYTES + hook->plan.copy_bytes;

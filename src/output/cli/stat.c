@@ -392,6 +392,7 @@ static int run_all(struct stat_measuring *measuring, char **commands[], size_t c
         failed = failed ? failed : LAUNCH_FAILED;
     }
     stat_build_end(measuring);
+    stat_regions_free(measuring);
     profile_free(measuring->profile);
     return failed;
 }
@@ -438,7 +439,11 @@ static const struct option_spec stat_options[] = {
     {"region", 'r', OPTION_LIST, FIELD(keys), .argument = "NAME",
      .help = "Time executions of the functions that match NAME (a pattern; C++ with or without "
              "parameters), or of the part of the program between HEADROOM_BEGIN(NAME) and "
-             "HEADROOM_END(NAME), in runs of their own. Can be given up to 32 times."},
+             "HEADROOM_END(NAME), in runs of their own; or, if NAME is FILE:LINE, of the loop of the "
+             "program that is at that line. Can be given up to 32 times."},
+    {"no-trips", 0, OPTION_FLAG, OWN(stat_settings, trips), .value = 0,
+     .help = "Do not count iterations of loops, which takes a run of each program under the exact "
+             "engine, some ten times slower."},
     {"levels", 0, OPTION_TEXT, OWN(stat_settings, levels), .argument = "O0,O1,...",
      .help = "Build the program at each of these optimisation levels, with --build, and compare "
              "them."},

@@ -10,6 +10,7 @@
 
 #include "cli/sequel.h"
 
+#include "assess/assess.h"
 #include "machine/counting.h"
 
 enum {
@@ -32,6 +33,8 @@ struct stat_subject {
     uint32_t id;                  /* in the profile */
     char path[LAUNCH_PATH_BYTES]; /* of what is executed */
     int expected;                 /* exit status of its first run; -1: there was none */
+    char *real;                   /* the same as the kernel has it; of those with loops */
+    struct assess_heads heads[STAT_REGIONS]; /* of regions that are loops */
 };
 
 struct stat_region {
@@ -100,6 +103,8 @@ bool stat_regions_find(struct stat_measuring *measuring);
 /* A run in which they are timed. The run is the last one of the profile, whose time is filled in. */
 enum launch_outcome stat_regions_run(struct stat_measuring *measuring, struct stat_subject *subject,
                                      struct launch_result *result);
+/* Whatever came of it. */
+void stat_regions_free(struct stat_measuring *measuring);
 /* After the last run: iterations of loops counted; what was not timed is said. */
 bool stat_regions_end(struct stat_measuring *measuring);
 

@@ -42,15 +42,56 @@ static bool note_region(struct stat_measuring *measuring, struct stat_region *re
     return true;
 }
 
+/* ---- loops ------------------------------------------------------------------------------------- */
+
+/* Of a file that cannot be read there are none: why is said where the region is listed as not timed. */
+static bool find_loops(struct stat_measuring *measuring, struct stat_subject *subject)
+{
+    struct binary_options symbols = symbol_options(measuring->settings);
+    struct binary *binary = NULL;
+    char ignored[ASSESS_ERROR_BYTES];
+    enum base_status status = BASE_OK;
+    subject->real = realpath(subject->path, NULL);
+    if (assess_open(subject->path, &symbols, &binary, ignored) != BASE_OK)
+        return true;
+    for (size_t i = 0; i < measuring->regions_count && status == BASE_OK; i++) {
+        const struct stat_region *region = &measuring->regions[i];
+        const char *colon = strrchr(region->name, ':');
+        if (!region->loop)
+            continue;
+        char *file = strndup(region->name, (size_t)(colon - region->name));
+        const struct assess_target target = {.file = file,
+                                             .line = (uint32_t)strtoul(colon + 1, NULL, 10)};
+        status = file ? assess_heads_at(binary, &target, &subject->heads[i]) : BASE_NO_MEMORY;
+        free(file);
+    }
+    binary_close(binary);
+    return status == BASE_OK || stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(status));
+}
+
+void stat_regions_free(struct stat_measuring *measuring)
+{
+    for (size_t i = 0; i < measuring->subjects_count; i++) {
+        free(measuring->subjects[i].real);
+        for (size_t j = 0; j < measuring->regions_count; j++)
+            assess_heads_free(&measuring->subjects[i].heads[j]);
+    }
+}
+
 bool stat_regions_find(struct stat_measuring *measuring)
 {
+    bool loops = false;
     const struct option_list *asked = &measuring->settings->keys;
     for (size_t i = 0; i < asked->count; i++) {
         struct stat_region *region = &measuring->regions[measuring->regions_count++];
         *region = (struct stat_region){.name = asked->texts[i], .loop = is_place(asked->texts[i])};
+        loops |= region->loop;
         if (!note_region(measuring, region))
             return false;
     }
+    for (size_t i = 0; i < measuring->subjects_count && loops; i++)
+        if (!find_loops(measuring, &measuring->subjects[i]))
+            return false;
     return true;
 }
 
@@ -62,9 +103,26 @@ struct timing {
     struct launch_spans_request request;
     struct launch_spans_result spans;
     const char *names[STAT_REGIONS];
+    struct inject_loop loops[STAT_REGIONS * 8];
     char log_path[LAUNCH_PATH_BYTES];
     int log;
 };
+
+static void add_loops(struct timing *timing)
+{
+    const struct stat_subject *subject = timing->subject;
+    struct inject_request *hooks = &timing->request.hooks;
+    hooks->loops = timing->loops;
+    for (size_t i = 0; i < timing->measuring->regions_count && subject->real; i++)
+        for (size_t j = 0; j < subject->heads[i].count &&
+                           hooks->loops_count < BASE_COUNT(timing->loops);
+             j++)
+            timing->loops[hooks->loops_count++] =
+                (struct inject_loop){.path = subject->real,
+                                     .function = subject->heads[i].items[j].function,
+                                     .head = subject->heads[i].items[j].head,
+                                     .named = (uint32_t)i + 1};
+}
 
 static enum launch_outcome prepare(struct timing *timing)
 {
@@ -78,6 +136,7 @@ static enum launch_outcome prepare(struct timing *timing)
     timing->request.hooks.functions = timing->names;
     timing->request.hooks.functions_count = measuring->regions_count;
     timing->request.hooks.only_named = true;
+    add_loops(timing);
     timing->request.stack_period = UINT32_MAX;
     enum launch_outcome outcome =
         launch_examine(program->path, &program->shell, measuring->error);
@@ -91,9 +150,14 @@ static enum launch_outcome prepare(struct timing *timing)
 }
 
 /* The first reason that is given of what the name stands for. */
-static const char *reason_of(const struct timing *timing, const char *name)
+static const char *reason_of(const struct timing *timing, const struct stat_region *region)
 {
     const struct inject_result *hooks = &timing->spans.hooks;
+    const char *name = region->name;
+    if (region->loop &&
+        !timing->subject->heads[region - timing->measuring->regions].count)
+        return "the program has no loop with instructions of that line, as far as its debug "
+               "information says (compile with -g)";
     for (size_t i = 0; i < hooks->unhooked_count; i++)
         if (fnmatch(name, hooks->unhooked[i].name, 0) == 0 ||
             strcmp(name, hooks->unhooked[i].name) == 0)
@@ -109,7 +173,7 @@ static bool add_skip(const struct timing *timing, const struct stat_region *regi
         if (profile->stat_skips[i].subject == timing->subject->id &&
             profile->stat_skips[i].region == region->id)
             return true;
-    const char *why = profile_keep(profile, reason_of(timing, region->name));
+    const char *why = profile_keep(profile, reason_of(timing, region));
     struct profile_stat_skip *skip = why ? profile_add_stat_skips(profile) : NULL;
     if (skip)
         *skip = (struct profile_stat_skip){timing->subject->id, region->id, why};
@@ -205,10 +269,101 @@ static bool was_visited(const struct profile *profile, const struct profile_stat
     return false;
 }
 
+/* ---- iterations ---------------------------------------------------------------------------------- */
+
+static enum launch_outcome count_run(struct further_run *run)
+{
+    struct stat_measuring *measuring = run->context;
+    enum launch_outcome outcome =
+        sequel_begin(&measuring->sequel, 0, run->program, run->error);
+    if (outcome != LAUNCH_OK)
+        return outcome;
+    outcome = run->launch(run);
+    sequel_end(run->program);
+    return outcome;
+}
+
+/* Paths of all functions of all modules, whatever the context. False: the reason is in measuring->error. */
+static bool count_paths(struct stat_measuring *measuring, struct stat_subject *subject,
+                        struct profile **counted)
+{
+    struct settings settings = *measuring->settings;
+    struct recording first = {.settings = &settings, .command = subject->command};
+    char place[LAUNCH_PATH_BYTES + 32];
+    settings.kinds = 0;
+    settings.no_contexts = settings.no_cache = 1;
+    settings.modules = MODULES_ALL;
+    strcpy(first.path, subject->path);
+    snprintf(first.written, sizeof first.written, "%s", measuring->output);
+    snprintf(place, sizeof place, "%s.trips.%d", measuring->output, (int)getpid());
+    bool good = exact_further(&first, &settings, "paths", EXACT_PATHS, count_run, measuring, place,
+                              measuring->error);
+    if (good)
+        good = profile_read(place, counted, measuring->error, sizeof measuring->error) == BASE_OK;
+    unlink(place);
+    return good;
+}
+
+static bool add_trip(struct stat_measuring *measuring, const struct stat_subject *subject,
+                     size_t region, const struct profile *counted)
+{
+    uint64_t visits = 0, iterations = 0;
+    bool found = false;
+    for (size_t i = 0; i < subject->heads[region].count; i++) {
+        uint64_t entered, iterated;
+        found |= assess_trips(counted, subject->real, &subject->heads[region].items[i], &entered,
+                              &iterated);
+        visits += entered;
+        iterations += iterated;
+    }
+    if (!found || !visits)
+        return true;
+    struct profile_stat_trip *trip = profile_add_stat_trips(measuring->profile);
+    if (trip)
+        *trip = (struct profile_stat_trip){subject->id, measuring->regions[region].id, visits,
+                                           iterations};
+    return trip != NULL;
+}
+
+static bool has_loops(const struct stat_measuring *measuring, const struct stat_subject *subject)
+{
+    const struct profile *profile = measuring->profile;
+    bool known = false, any = false;
+    for (size_t i = 0; i < measuring->regions_count; i++)
+        any |= subject->heads[i].count > 0;
+    for (size_t i = 0; i < profile->stat_trips_count; i++)
+        known |= profile->stat_trips[i].subject == subject->id;
+    return any && !known && subject->real;
+}
+
+static bool count_trips(struct stat_measuring *measuring, struct stat_subject *subject)
+{
+    struct profile *counted = NULL;
+    bool good = true;
+    if (!has_loops(measuring, subject))
+        return true;
+    if (!measuring->settings->quiet)
+        say("running '%s' once more to count iterations", subject->command[0]);
+    if (!count_paths(measuring, subject, &counted)) {
+        char sentence[640];
+        snprintf(sentence, sizeof sentence, "iterations of loops were not counted: %.500s",
+                 measuring->error);
+        sentence[strcspn(sentence, "\n")] = 0;
+        return stat_degraded(measuring, sentence);
+    }
+    for (size_t i = 0; i < measuring->regions_count && good; i++)
+        good = add_trip(measuring, subject, i, counted);
+    profile_free(counted);
+    return good || stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(BASE_NO_MEMORY));
+}
+
 bool stat_regions_end(struct stat_measuring *measuring)
 {
     struct profile *profile = measuring->profile;
     size_t kept = 0;
+    for (size_t i = 0; i < measuring->subjects_count && measuring->own->trips; i++)
+        if (!recording_signalled() && !count_trips(measuring, &measuring->subjects[i]))
+            return false;
     for (size_t i = 0; i < profile->stat_skips_count; i++)
         if (!was_visited(profile, &profile->stat_skips[i]))
             profile->stat_skips[kept++] = profile->stat_skips[i];

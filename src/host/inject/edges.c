@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where a loop is entered and left, as places for markers: it begins at the end of each block that leads to its head from outside, and
+ * ends at the start of each block that it leads to. Those may be reached otherwise as well: an end without a beginning means nothing.
+ * Nothing is put inside the loop, which runs as it is.
+ *
+ * All of a loop's places or none: one that is not seen to end would lose its time, one that is not seen to begin likewise.
+ */
+#include "inject/internal.h"
+
+#include "cfg/cfg.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_STEPS = 2 }; /* blocks behind a loop that are too short for a jump */
+
+struct seeking {
+    struct patch_module *module;
+    const struct cfg *flow;
+    uint64_t function;
+    uint32_t loop;
+    struct inject_site *sites;
+    size_t count;
+    char *reason;
+};
+
+static bool read_nothing(void *context, uint64_t address, void *out, size_t bytes)
+{
+    (void)context, (void)address, (void)out, (void)bytes;
+    return false;
+}
+
+static bool refuse(struct seeking *seeking, const char *why)
+{
+    snprintf(seeking->reason, 160, "%s", why);
+    return false;
+}
+
+static bool add_site(struct seeking *seeking, enum inject_hook_kind kind, uint64_t start,
+                     uint64_t end, uint64_t to)
+{
+    struct patch_reason why = {.sentence = ""};
+    struct inject_site site = {.kind = (uint8_t)kind, .to = to};
+    if (!patch_plan_site(seeking->module, seeking->function, start, end,
+                         kind == INJECT_SITE_BEGIN, &site.plan, &why))
+        return refuse(seeking, why.sentence);
+    for (size_t i = 0; i < seeking->count; i++)
+        if (seeking->sites[i].plan.entry == site.plan.entry)
+            return seeking->sites[i].kind == kind ||
+                   refuse(seeking, "it is left where it is entered");
+    if (seeking->count == INJECT_SITES_MAX)
+        return refuse(seeking, "it is entered and left in too many places");
+    seeking->sites[seeking->count++] = site;
+    return true;
+}
+
+/* The only way into the block, if that is from the one before it, without a jump; else CFG_NONE. */
+static uint32_t fallen_from(const struct cfg *flow, uint32_t block)
+{
+    const struct cfg_block *at = &flow->blocks[block];
+    const struct cfg_edge *edge = &flow->edges[flow->into[at->first_into]];
+    return at->into == 1 && edge->kind == CFG_FALL && !(at->flags & CFG_ROOT) ? edge->from
+                                                                              : CFG_NONE;
+}
+
+static bool add_entry(struct seeking *seeking, const struct cfg_edge *edge)
+{
+    const struct cfg *flow = seeking->flow;
+    uint32_t block = edge->from;
+    uint64_t end = flow->blocks[block].end, to = flow->blocks[edge->to].start;
+    if (edge->kind != CFG_FALL && (edge->kind != CFG_JUMP || flow->blocks[block].edges != 1))
+        return refuse(seeking, "it is entered by a conditional jump");
+    while (end - flow->blocks[block].start < PATCH_JUMP_BYTES) {
+        uint32_t before = fallen_from(flow, block);
+        if (before == CFG_NONE || cfg_loop_holds(flow, seeking->loop, before))
+            break;
+        block = before;
+    }
+    return add_site(seeking, INJECT_SITE_BEGIN, flow->blocks[block].start, end, to);
+}
+
+static bool add_exit(struct seeking *seeking, uint32_t block)
+{
+    const struct cfg *flow = seeking->flow;
+    for (unsigned step = 0;; step++) {
+        const struct cfg_block *at = &flow->blocks[block];
+        if (add_site(seeking, INJECT_SITE_END, at->start, at->end, 0))
+            return true;
+        if (step == EXIT_STEPS || at->edges != 1 || (at->flags & CFG_EXIT) ||
+            cfg_loop_holds(flow, seeking->loop, flow->edges[at->first_edge].to))
+            return false;
+        block = flow->edges[at->first_edge].to;
+    }
+}
+
+static bool add_edges(struct seeking *seeking)
+{
+    const struct cfg *flow = seeking->flow;
+    uint32_t head = flow->loops[seeking->loop].head;
+    bool entered = false;
+    for (uint32_t i = 0; i < flow->edges_count; i++) {
+        const struct cfg_edge *edge = &flow->edges[i];
+        bool from = cfg_loop_holds(flow, seeking->loop, edge->from),
+             to = cfg_loop_holds(flow, seeking->loop, edge->to);
+        if (!from && to && edge->to != head)
+            return refuse(seeking, "it is entered in its middle");
+        if ((!from && to && !add_entry(seeking, edge)) ||
+            (from && !to && !add_exit(seeking, edge->to)))
+            return false;
+        entered |= !from && to;
+    }
+    return entered || refuse(seeking, "it begins where its function does");
+}
+
+static bool check_blocks(struct seeking *seeking)
+{
+    const struct cfg *flow = seeking->flow;
+    if (flow->loops[seeking->loop].flags & CFG_IRREDUCIBLE)
+        return refuse(seeking, "it has several heads");
+    for (uint32_t i = 0; i < flow->blocks_count; i++)
+        if (cfg_loop_holds(flow, seeking->loop, i) &&
+            (flow->blocks[i].flags & CFG_UNRESOLVED))
+            return refuse(seeking, "it has a jump of which is not known where it leads");
+    return true;
+}
+
+static uint32_t loop_of_head(const struct cfg *flow, uint64_t head)
+{
+    for (uint32_t i = 1; i < flow->loops_count; i++)
+        if (flow->blocks[flow->loops[i].head].start == head)
+            return i;
+    return 0;
+}
+
+bool inject_loop_sites(struct patch_module *module, uint64_t function, uint64_t head,
+                       struct inject_site sites[INJECT_SITES_MAX], size_t *count, char reason[160])
+{
+    size_t number = patch_function_at(module, function);
+    struct cfg_code code = {.start = function, .data = {.read = read_nothing}};
+    struct cfg *flow = NULL;
+    snprintf(reason, 160, "its function cannot be read");
+    if (number == PATCH_NONE || patch_function(module, number)->vaddr != function)
+        return false;
+    code.bytes = patch_text(module, number, &code.count);
+    if (!code.bytes || cfg_start() != BASE_OK || cfg_of_code(&code, &flow) != BASE_OK)
+        return false;
+    struct seeking seeking = {module, flow, function, loop_of_head(flow, head), sites, 0, reason};
+    bool good = seeking.loop && check_blocks(&seeking) && add_edges(&seeking);
+    *count = seeking.count;
+    cfg_free(flow);
+    return good;
+}
