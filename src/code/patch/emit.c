@@ -283,7 +283,7 @@ bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t han
 }
 
 /* Below the red zone: the flags, rdi, which the handler takes for a key, and the number. */
-static void put_call(struct output *output, uint32_t number, size_t *distance_at)
+static void put_call(struct output *output, uint32_t number, size_t *call_at)
 {
     static const uint8_t before[] = {0x48, 0x8d, 0x64, 0x24, 0x80, /* lea -128(%rsp), %rsp */
                                      0x9c, 0x57, 0x31, 0xff};      /* pushf; push %rdi; xor %edi, %edi */
@@ -295,49 +295,73 @@ static void put_call(struct output *output, uint32_t number, size_t *distance_at
     put_byte(output, 0x68);
     put(output, &number, sizeof number);
     put(output, call, sizeof call);
-    *distance_at = output->count - 4;
+    *call_at = output->count - 4;
     put(output, after, sizeof after);
 }
 
-/* All but the last one, if that is a jump that the marker stands in front of. True: control does not come out behind them. */
-static bool put_window(struct output *output, const struct patch_plan *plan, uint64_t entry,
-                       bool before_jump)
+enum came_out { BEHIND, BEFORE_JUMP, NOWHERE, NOT_WRITTEN };
+
+/* Jumps that end the window at a marker that stands in front of them are left out. taken: the last one is a conditional jump, of
+   which *branch_at is where its distance is written. Returns how control comes out behind what was written. */
+static enum came_out put_window(struct output *output, const struct patch_plan *plan,
+                                uint64_t entry, enum patch_site where, size_t *branch_at)
 {
-    bool ends = false;
-    for (unsigned i = 0; i < plan->instructions && output->reached; i++) {
+    struct moved moved = {0};
+    for (unsigned i = 0; i < plan->instructions; i++) {
         unsigned start = plan->starts[i];
-        struct moved moved;
         if (output->count + PUSH_BYTES + ISA_MAX_LENGTH > PATCH_COPY_MAX ||
-            !moved_of(plan->original + start, plan->window_bytes - start, entry + start, &moved)) {
-            output->reached = false;
-            return true;
-        }
-        if (before_jump && moved.form == FORM_JUMP)
-            return false;
+            !moved_of(plan->original + start, plan->window_bytes - start, entry + start, &moved))
+            return NOT_WRITTEN;
+        if (where == PATCH_SITE_FALL && moved.form == FORM_JUMP)
+            return BEFORE_JUMP;
         put_instruction(output, plan->original + start, &moved, entry + start);
-        ends = moved.ends || moved.form == FORM_CALL || moved.form == FORM_CALL_FAR;
+        *branch_at = moved.form == FORM_BRANCH ? output->count - 4 : 0;
     }
-    return ends;
+    return moved.ends || moved.form == FORM_CALL || moved.form == FORM_CALL_FAR ? NOWHERE : BEHIND;
 }
 
-size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, bool at_end, uint64_t to,
-                       uint64_t at, uint32_t number, uint64_t handler,
+static void put_distance_at(struct output *output, size_t at, size_t to)
+{
+    int32_t distance = (int32_t)(to - (at + 4));
+    memcpy(output->bytes + at, &distance, sizeof distance);
+}
+
+/* False: that cannot be. */
+static bool put_site(struct output *output, const struct patch_plan *plan, uint64_t entry,
+                     enum patch_site where, uint64_t to, uint32_t number, size_t *call_at)
+{
+    uint64_t behind = entry + plan->window_bytes;
+    size_t branch_at = 0;
+    if (where == PATCH_SITE_START)
+        put_call(output, number, call_at);
+    enum came_out out = put_window(output, plan, entry, where, &branch_at);
+    if (where == PATCH_SITE_START) {
+        if (out == BEHIND)
+            put_jump(output, behind);
+        return out == BEHIND || out == NOWHERE;
+    }
+    if (out == NOWHERE || out == NOT_WRITTEN)
+        return false;
+    if (where == PATCH_SITE_TAKEN) {
+        if (!branch_at)
+            return false;
+        put_jump(output, behind);
+        put_distance_at(output, branch_at, output->count);
+    }
+    put_call(output, number, call_at);
+    put_jump(output, to);
+    return true;
+}
+
+size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, enum patch_site where,
+                       uint64_t to, uint64_t at, uint32_t number, uint64_t handler,
                        uint8_t out[PATCH_SITE_BYTES])
 {
     struct output output = {.bytes = out, .at = at, .reached = true};
-    size_t distance_at;
-    if (at_end) {
-        if (put_window(&output, plan, entry, true))
-            return 0;
-        put_call(&output, number, &distance_at);
-        put_jump(&output, to);
-    } else {
-        put_call(&output, number, &distance_at);
-        if (!put_window(&output, plan, entry, false))
-            put_jump(&output, entry + plan->window_bytes);
-    }
-    int32_t distance = (int32_t)(output.count - (distance_at + 4));
-    memcpy(out + distance_at, &distance, sizeof distance);
+    size_t call_at = 0;
+    if (!put_site(&output, plan, entry, where, to, number, &call_at))
+        return 0;
+    put_distance_at(&output, call_at, output.count);
     put(&output, &handler, sizeof handler);
     return output.reached ? output.count : 0;
 }

@@ -220,17 +220,20 @@ bool patch_emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t
  * Places inside a function where a marker is to be put that its source does not have. A *site* is a window as at an entry: instructions
  * that a jump overwrites, and into the middle of which nothing leads.
  *
- * At the start of the block [start, end): the marker is met before its first instruction. At its end: after its last one, whose way on is
- * `to`, and only on that way; start may lie in blocks before it that lead to nothing else without a jump. As patch_plan.
+ * At the start of the block [start, end): the marker is met before its first instruction. At its end: after its last one, and only on one
+ * way on, to the next block or where its conditional jump leads; start may lie in blocks before it that lead to nothing else without a
+ * jump. As patch_plan.
  */
+enum patch_site { PATCH_SITE_START, PATCH_SITE_FALL, PATCH_SITE_TAKEN };
+
 bool patch_plan_site(struct patch_module *module, uint64_t function, uint64_t start, uint64_t end,
-                     bool at_end, struct patch_plan *plan, struct patch_reason *reason);
+                     enum patch_site where, struct patch_plan *plan, struct patch_reason *reason);
 
 /*
  * The code of a site that leads to the marker's handler (wire/spans.h, struct spans_process), with the key 0; registers and flags stay
- * as they are. at_end, to: as above, `to` and entry run-time addresses. Returns how many of PATCH_SITE_BYTES were written; 0: out of reach.
+ * as they are. to: where the way leads that it is on, unless it is at the start; that and entry are run-time addresses. Returns how many of PATCH_SITE_BYTES were written; 0: out of reach.
  */
-size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, bool at_end, uint64_t to,
+size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, enum patch_site where, uint64_t to,
                        uint64_t at, uint32_t number, uint64_t handler,
                        uint8_t out[PATCH_SITE_BYTES]);
 

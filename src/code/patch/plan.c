@@ -370,9 +370,10 @@ static bool go_inside(struct draft *draft, uint64_t start, uint64_t end, bool at
 }
 
 bool patch_plan_site(struct patch_module *module, uint64_t function, uint64_t start, uint64_t end,
-                     bool at_end, struct patch_plan *plan, struct patch_reason *reason)
+                     enum patch_site where, struct patch_plan *plan, struct patch_reason *reason)
 {
     struct draft draft = {.module = module};
+    bool at_end = where != PATCH_SITE_START;
     bool made = find_function(&draft, function) && check_names(&draft) && check_kind(&draft) &&
                 find_code(&draft) && go_inside(&draft, start, end, at_end) &&
                 take_instructions(&draft);

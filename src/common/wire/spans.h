@@ -23,7 +23,7 @@
 #define SPANS_REGION_BYTES (UINT64_C(1) << 40)          /* of the memfd; sparse */
 
 enum {
-    SPANS_VERSION = 4,
+    SPANS_VERSION = 5,
     SPANS_PAGE = 4096,
     SPANS_FUNCTIONS = 1024, /* hooked ones in a recording; number 0 is no function */
     SPANS_NAME = 152,
@@ -92,6 +92,8 @@ struct spans_function {
        module is loaded, and stays hooked however often it is executed */
     uint32_t takes_locks;
     uint32_t named;         /* number, from 1, of the pattern that named it; 0: none did */
+    uint32_t inside;        /* of a loop: 1: what times it is executed in each iteration */
+    uint32_t reserved;
     uint64_t device, inode; /* of its module's file; 0: any (imports) */
     uint64_t vaddr;         /* ELF virtual address in it; 0: not known */
     char name[SPANS_NAME];  /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */

@@ -108,6 +108,7 @@ enum base_status import_spans(const char *log_path, int region, const struct imp
    processes. Times are without preemption. */
 struct import_spans_sum {
     uint32_t entry;            /* enum spans_entry; of several the first */
+    bool inside;               /* as in struct spans_function */
     uint64_t visits, recorded; /* executions; of these, timed */
     uint64_t preemptions, sleeps;
     double sum_ns;         /* of all visits, an estimate if not all were timed */

@@ -41,6 +41,7 @@ static void add_all(const struct spans_import *import, struct import_spans_sum *
         struct import_spans_sum *sum = &sums[function->named - 1];
         if (!sum->visits)
             sum->entry = function->entry;
+        sum->inside |= function->inside != 0;
         add_part(import, part, span, sum);
         sum->cost_ns = events > 0 ? cost / events : 0;
     }

@@ -2,7 +2,8 @@
 /*
  * Where a loop is entered and left, as places for markers: it begins at the end of each block that leads to its head from outside, and
  * ends at the start of each block that it leads to. Those may be reached otherwise as well: an end without a beginning means nothing.
- * Nothing is put inside the loop, which runs as it is.
+ * Nothing is put inside the loop, which runs as it is, unless such a block is too short for a jump: then it ends at the end of the block
+ * that leads there, which costs two jumps in each iteration that comes by.
  *
  * All of a loop's places or none: one that is not seen to end would lose its time, one that is not seen to begin likewise.
  */
@@ -22,6 +23,7 @@ struct seeking {
     uint32_t loop;
     struct inject_site *sites;
     size_t count;
+    bool inside;
     char *reason;
 };
 
@@ -37,17 +39,16 @@ static bool refuse(struct seeking *seeking, const char *why)
     return false;
 }
 
-static bool add_site(struct seeking *seeking, enum inject_hook_kind kind, uint64_t start,
-                     uint64_t end, uint64_t to)
+static bool add_site(struct seeking *seeking, enum inject_hook_kind kind, enum patch_site where,
+                     uint64_t start, uint64_t end, uint64_t to)
 {
     struct patch_reason why = {.sentence = ""};
-    struct inject_site site = {.kind = (uint8_t)kind, .to = to};
-    if (!patch_plan_site(seeking->module, seeking->function, start, end,
-                         kind == INJECT_SITE_BEGIN, &site.plan, &why))
+    struct inject_site site = {.kind = (uint8_t)kind, .where = (uint8_t)where, .to = to};
+    if (!patch_plan_site(seeking->module, seeking->function, start, end, where, &site.plan, &why))
         return refuse(seeking, why.sentence);
     for (size_t i = 0; i < seeking->count; i++)
         if (seeking->sites[i].plan.entry == site.plan.entry)
-            return seeking->sites[i].kind == kind ||
+            return (seeking->sites[i].kind == kind && seeking->sites[i].where == where) ||
                    refuse(seeking, "it is left where it is entered");
     if (seeking->count == INJECT_SITES_MAX)
         return refuse(seeking, "it is entered and left in too many places");
@@ -64,34 +65,47 @@ static uint32_t fallen_from(const struct cfg *flow, uint32_t block)
                                                                               : CFG_NONE;
 }
 
-static bool add_entry(struct seeking *seeking, const struct cfg_edge *edge)
+/* At the end of the block that the edge comes from. */
+static bool add_at_edge(struct seeking *seeking, enum inject_hook_kind kind,
+                        const struct cfg_edge *edge)
 {
     const struct cfg *flow = seeking->flow;
     uint32_t block = edge->from;
+    bool inside = cfg_loop_holds(flow, seeking->loop, block);
     uint64_t end = flow->blocks[block].end, to = flow->blocks[edge->to].start;
-    if (edge->kind != CFG_FALL && (edge->kind != CFG_JUMP || flow->blocks[block].edges != 1))
-        return refuse(seeking, "it is entered by a conditional jump");
+    if (edge->kind == CFG_TABLE || (edge->kind == CFG_JUMP && flow->blocks[block].edges != 1))
+        return refuse(seeking, "a table of jumps leads into it or out of it");
     while (end - flow->blocks[block].start < PATCH_JUMP_BYTES) {
         uint32_t before = fallen_from(flow, block);
-        if (before == CFG_NONE || cfg_loop_holds(flow, seeking->loop, before))
+        if (before == CFG_NONE || cfg_loop_holds(flow, seeking->loop, before) != inside)
             break;
         block = before;
     }
-    return add_site(seeking, INJECT_SITE_BEGIN, flow->blocks[block].start, end, to);
+    return add_site(seeking, kind, edge->kind == CFG_TAKEN ? PATCH_SITE_TAKEN : PATCH_SITE_FALL,
+                    flow->blocks[block].start, end, to);
 }
 
-static bool add_exit(struct seeking *seeking, uint32_t block)
+/* In the block, or one behind it that it leads to in any case. */
+static bool add_behind(struct seeking *seeking, uint32_t block)
 {
     const struct cfg *flow = seeking->flow;
     for (unsigned step = 0;; step++) {
         const struct cfg_block *at = &flow->blocks[block];
-        if (add_site(seeking, INJECT_SITE_END, at->start, at->end, 0))
+        if (add_site(seeking, INJECT_SITE_END, PATCH_SITE_START, at->start, at->end, 0))
             return true;
         if (step == EXIT_STEPS || at->edges != 1 || (at->flags & CFG_EXIT) ||
             cfg_loop_holds(flow, seeking->loop, flow->edges[at->first_edge].to))
             return false;
         block = flow->edges[at->first_edge].to;
     }
+}
+
+static bool add_exit(struct seeking *seeking, const struct cfg_edge *edge)
+{
+    if (add_behind(seeking, edge->to))
+        return true;
+    seeking->inside = true;
+    return add_at_edge(seeking, INJECT_SITE_END, edge);
 }
 
 static bool add_edges(struct seeking *seeking)
@@ -105,8 +119,8 @@ static bool add_edges(struct seeking *seeking)
              to = cfg_loop_holds(flow, seeking->loop, edge->to);
         if (!from && to && edge->to != head)
             return refuse(seeking, "it is entered in its middle");
-        if ((!from && to && !add_entry(seeking, edge)) ||
-            (from && !to && !add_exit(seeking, edge->to)))
+        if ((!from && to && !add_at_edge(seeking, INJECT_SITE_BEGIN, edge)) ||
+            (from && !to && !add_exit(seeking, edge)))
             return false;
         entered |= !from && to;
     }
@@ -134,7 +148,8 @@ static uint32_t loop_of_head(const struct cfg *flow, uint64_t head)
 }
 
 bool inject_loop_sites(struct patch_module *module, uint64_t function, uint64_t head,
-                       struct inject_site sites[INJECT_SITES_MAX], size_t *count, char reason[160])
+                       struct inject_site sites[INJECT_SITES_MAX], size_t *count, bool *inside,
+                       char reason[160])
 {
     size_t number = patch_function_at(module, function);
     struct cfg_code code = {.start = function, .data = {.read = read_nothing}};
@@ -145,9 +160,10 @@ bool inject_loop_sites(struct patch_module *module, uint64_t function, uint64_t 
     code.bytes = patch_text(module, number, &code.count);
     if (!code.bytes || cfg_start() != BASE_OK || cfg_of_code(&code, &flow) != BASE_OK)
         return false;
-    struct seeking seeking = {module, flow, function, loop_of_head(flow, head), sites, 0, reason};
+    struct seeking seeking = {module, flow, function, loop_of_head(flow, head), sites, 0, false, reason};
     bool good = seeking.loop && check_blocks(&seeking) && add_edges(&seeking);
     *count = seeking.count;
+    *inside = seeking.inside;
     cfg_free(flow);
     return good;
 }

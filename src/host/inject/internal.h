@@ -209,7 +209,8 @@ struct inject_hook {
     uint8_t kind;           /* enum inject_hook_kind */
     bool done;              /* in some process */
     struct patch_plan plan; /* of markers: entry and original only */
-    uint64_t to;            /* SITE_BEGIN: vaddr where its way leads */
+    uint8_t where;          /* of sites: enum patch_site */
+    uint64_t to;            /* likewise: vaddr where the way leads that it is on */
 };
 
 struct inject_module {
@@ -243,14 +244,16 @@ void inject_modules_imports(struct inject_modules *modules);
 enum { INJECT_SITES_MAX = 32 };
 
 struct inject_site {
-    uint8_t kind;           /* INJECT_SITE_BEGIN, INJECT_SITE_END */
+    uint8_t kind;  /* INJECT_SITE_BEGIN, INJECT_SITE_END */
+    uint8_t where; /* enum patch_site */
     uint64_t to;
     struct patch_plan plan;
 };
 
-/* All sites of the loop of that head; count <= INJECT_SITES_MAX. False: reason has a clause. */
+/* All sites of the loop of that head; count <= INJECT_SITES_MAX. inside: some is in the loop, and executed in each iteration. False:
+   reason has a clause. */
 bool inject_loop_sites(struct patch_module *module, uint64_t function, uint64_t head,
-                       struct inject_site sites[INJECT_SITES_MAX], size_t *count,
+                       struct inject_site sites[INJECT_SITES_MAX], size_t *count, bool *inside,
                        char reason[160]);
 
 /* A function that is hot. */

@@ -263,19 +263,23 @@ static void want_loop(struct inject_modules *modules, struct inject_module *modu
     struct inject_site sites[INJECT_SITES_MAX];
     size_t count = 0;
     char reason[160];
+    bool inside = false;
     meet(modules, loop->named - 1);
-    bool good =
-        inject_loop_sites(module->patch, loop->function, loop->head, sites, &count, reason);
+    bool good = inject_loop_sites(module->patch, loop->function, loop->head, sites, &count,
+                                  &inside, reason);
     uint32_t number = good ? number_of_loop(modules, module, loop) : 0;
     if (!number)
         inject_unhooked_add(modules->unhooked, modules->request->functions[loop->named - 1],
                             module->path, good ? "there are 1023 others already" : reason);
+    if (number)
+        modules->region->function[number].inside |= inside;
     for (size_t i = 0; number && i < count; i++) {
         struct inject_hook *hook = add_hook(modules);
         if (hook)
             *hook = (struct inject_hook){.module = module,
                                          .number = number,
                                          .kind = sites[i].kind,
+                                         .where = sites[i].where,
                                          .plan = sites[i].plan,
                                          .to = sites[i].to};
     }

@@ -204,6 +204,16 @@ static bool add_visit(struct stat_measuring *measuring, const struct stat_region
     return true;
 }
 
+static bool say_inside(const struct timing *timing, const struct stat_region *region)
+{
+    char sentence[512];
+    snprintf(sentence, sizeof sentence,
+             "the loop %.200s of #%u is left to code too short for a jump: it was timed by jumps "
+             "inside it, which make each iteration about a cycle longer",
+             region->name, timing->subject->id + 1);
+    return stat_degraded(timing->measuring, sentence);
+}
+
 static bool take_sums(struct timing *timing)
 {
     struct stat_measuring *measuring = timing->measuring;
@@ -213,6 +223,8 @@ static bool take_sums(struct timing *timing)
         return false;
     for (size_t i = 0; i < measuring->regions_count; i++) {
         const struct stat_region *region = &measuring->regions[i];
+        if (sums[i].inside && !say_inside(timing, region))
+            return false;
         if (!(sums[i].recorded ? add_visit(measuring, region, &sums[i])
                                : add_skip(timing, region)))
             return stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(BASE_NO_MEMORY));
