@@ -203,3 +203,91 @@ EOF
     try 0 "$HEADROOM" view -o a.html a
     [ -s a.html ]
 }
+
+# regions NAME...: times of ./loops; then `report` and `s` of it in out
+regions()
+{
+    local names=()
+    for name; do names+=(-r "$name"); done
+    try 0 "$HEADROOM" stat -q -n 2 -w 0 -o regions.headroom "${names[@]}" -- ./loops
+    try 0 "$HEADROOM" report --format json regions.headroom
+}
+
+write_loops()
+{
+    cat >loops.c <<'EOF'
+#include <headroom.h>
+#include <unistd.h>
+volatile unsigned long sum;
+__attribute__((noinline)) void nest(long n, long m)
+{
+    for (long i = 0; i < n; i++) {
+        sum += 3;
+        for (long j = 0; j < m; j++)
+            sum += (unsigned long)(j * i);
+        sum += 7;
+    }
+}
+__attribute__((noinline)) long find(long n, long stop)
+{
+    long i = 0;
+    while (i < n) {
+        sum += (unsigned long)i;
+        if (i == stop)
+            break;
+        i++;
+    }
+    return i;
+}
+__attribute__((noinline)) void nap(void) { usleep(2000); }
+__attribute__((noinline)) void tiny(void) { sum++; }
+int main(void)
+{
+    for (int i = 0; i < 10; i++)
+        nest(100 + i, 500);
+    for (int i = 0; i < 50; i++)
+        sum += (unsigned long)find(1000, i < 40 ? 299 : 2000);
+    for (int i = 0; i < 3; i++)
+        nap();
+    for (int i = 0; i < 4; i++) {
+        HEADROOM_BEGIN("a part", 0);
+        nest(10, 10);
+        HEADROOM_END("a part");
+    }
+    for (int i = 0; i < 2000000; i++)
+        tiny();
+    return 0;
+}
+EOF
+}
+
+@test "functions and markers: each visit is counted, waiting shows, and what costs too much is sampled" {
+    need_watchpoints
+    write_loops
+    "${CC:-cc}" -O2 -g -I"$BATS_TEST_DIRNAME/../../include" loops.c -o loops
+    regions nest nap 'a part' tiny nothing
+    [ "$(value "{x['region']: [x['kind'], x['visits']] for x in s['regions'] if x['region'] in ('nest', 'nap', 'a part')}" out)" = \
+        "{'nest': ['function', 14], 'nap': ['function', 3], 'a part': ['marker', 4]}" ]
+    [ "$(value "[x['sensitive'] and x['waiting'] > 0.9 and x['visit_ns']['min'] > 2e6 for x in s['regions'] if x['region'] == 'nap']" out)" = '[True]' ]
+    [ "$(value "[x['visits_timed'] < x['visits'] / 2 and abs(x['visits'] / 2e6 - 1) < 0.1 for x in s['regions'] if x['region'] == 'tiny']" out)" = '[True]' ]
+    [ "$(value "[x['why'][:32] for x in s['not_timed']]" out)" = "['no function of the program match']" ]
+    try 0 "$HEADROOM" report regions.headroom
+    grep -q 'Sampled: one' <(tr -s '\n ' '  ' <out)
+}
+
+# Of loops that compilers neither unroll nor vectorize, for the sum is volatile.
+@test "loops: iterations are exact, whatever the level" {
+    need_watchpoints
+    needs_engine
+    write_loops
+    for level in O0 O1 O2; do
+        "${CC:-cc}" "-$level" -g -I"$BATS_TEST_DIRNAME/../../include" loops.c -o loops
+        regions loops.c:6 loops.c:8 loops.c:16 loops.c:3
+        [ "$(value "{x['region']: [x['visits'], round(x['iterations'] * x['visits'])] for x in s['regions'] if x['kind'] == 'loop' and x['region'] != 'loops.c:16'}" out)" = \
+            "{'loops.c:6': [14, 1085], 'loops.c:8': [1085, 522900]}" ]
+        # Optimized, the part before the break may stand before the loop the first time.
+        [ "$(value "[[x['visits'], round(x['iterations'] * x['visits'])] for x in s['regions'] if x['region'] == 'loops.c:16'][0] in ([[50, 22000]] if '$level' == 'O0' else [[50, 22000], [50, 21960]])" out)" = True ]
+        [ "$(value "[x['region'] for x in s['not_timed']]" out)" = "['loops.c:3']" ]
+        [ "$(value "all(x['iteration_ns'] > 0 and x['iteration_cycles'] > 0 for x in s['regions'] if x['kind'] == 'loop')" out)" = True ]
+    done
+}

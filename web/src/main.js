@@ -13,6 +13,7 @@ import { renderReuse } from "./reuse.js";
 import { addSources } from "./source.js";
 import { renderSharing } from "./sharing.js";
 import { renderSpans } from "./spans.js";
+import { renderStat } from "./stat.js";
 import { reveal } from "./table.js";
 import { renderTree } from "./trees.js";
 import { renderWaits } from "./waits.js";
@@ -33,6 +34,7 @@ const VIEWS = [
   { id: "waits", label: "Waiting", part: "data", render: renderWaits },
   { id: "reuse", label: "Caches", part: "data", render: renderReuse },
   { id: "sharing", label: "Shared lines", part: "data", render: renderSharing },
+  { id: "stat", label: "Times", part: "data", render: renderStat },
   { id: "limits", label: "Loops", part: "data", render: renderLimits },
   { id: "map", label: "Code", part: "data", render: renderMap },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1 << 16, FRAMES_MAX = 32 };
+enum { ROWS_MAX = 1 << 16, FRAMES_MAX = 32, BLOCK_ROWS = 64 };
 
 struct looking {
     struct binary *binary;
@@ -50,9 +50,21 @@ static enum base_status make_flow(const struct looking *looking, uint64_t start,
     return status;
 }
 
-static bool add_head(struct assess_heads *heads, uint64_t function, uint64_t end,
+/* Is it all of the line? Then it tests whether there is another iteration; else it is the first part of one, and may be left in it. */
+static bool is_all_of_line(const struct looking *looking, const struct cfg_block *block)
+{
+    uint64_t rows[BLOCK_ROWS];
+    size_t count = binary_rows(looking->binary, block->start, block->end, rows, BLOCK_ROWS);
+    for (size_t i = 0; i < count; i++)
+        if (!is_of_line(looking, rows[i]))
+            return false;
+    return is_of_line(looking, block->start) && count < BLOCK_ROWS;
+}
+
+static bool add_head(const struct looking *looking, uint64_t function, uint64_t end,
                      const struct cfg *flow, uint32_t loop)
 {
+    struct assess_heads *heads = looking->heads;
     const struct cfg_block *head = &flow->blocks[flow->loops[loop].head];
     struct assess_head made = {.function = function, .end = end, .head = head->start};
     for (size_t i = 0; i < heads->count; i++)
@@ -67,7 +79,7 @@ static bool add_head(struct assess_heads *heads, uint64_t function, uint64_t end
         else if (to != flow->loops[loop].head && flow->blocks[to].into == 1)
             made.body = flow->blocks[to].start;
     }
-    if (!leaves)
+    if (!leaves || !is_all_of_line(looking, head))
         made.body = 0;
     return UTIL_PUSH(heads->items, heads->count, heads->capacity, made);
 }
@@ -94,7 +106,7 @@ static enum base_status look_at(const struct looking *looking, uint64_t start, u
     for (size_t i = 0; i < kept && status == BASE_OK; i++) {
         uint32_t loop = cfg_loop_at(flow, looking->rows[i]);
         if (loop && flow->loops[loop].depth == depth &&
-            !add_head(looking->heads, start, end, flow, loop))
+            !add_head(looking, start, end, flow, loop))
             status = BASE_NO_MEMORY;
     }
     cfg_free(flow);

@@ -302,8 +302,9 @@ static SLOW uint64_t take_switches(const struct slot *slot, struct spans_span *s
     /* Two clocks, whose rates are known as well as can be, and the kernel's work around the switch, which it
        does not count: what is left of a short execution is these, and of no execution a minimum. */
     uint64_t left = preempted < ticks ? ticks - preempted : 1;
-    uint64_t least = span->min == UINT64_MAX ? 1 : span->min;
-    return left < SWITCH_TICKS || left < least ? least : left;
+    if (span->min == UINT64_MAX) /* nothing better is known */
+        return left;
+    return left < SWITCH_TICKS || left < span->min ? span->min : left;
 }
 
 static inline void add(struct spans_span *span, const struct slot *slot, uint64_t ticks,

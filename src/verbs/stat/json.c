@@ -113,7 +113,11 @@ static void visit_members(struct json *json, const struct stat_report *report,
     json_decimal(json, "visits_timed", row->recorded, 9);
     statistics_member(json, "visit_ns", &row->visit_ns);
     number_or_null(json, "visit_cycles", clocked, row->visit_ns.median / report->cycle_ns);
-    number_or_null(json, "iterations", iterates, row->iterations);
+    json_key(json, "iterations");
+    if (iterates)
+        json_number(json, row->iterations, 12);
+    else
+        json_raw(json, "null");
     number_or_null(json, "iteration_ns", iterates, row->visit_ns.median / row->iterations);
     number_or_null(json, "iteration_cycles", iterates && clocked,
                    row->visit_ns.median / row->iterations / report->cycle_ns);
