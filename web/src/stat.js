@@ -35,7 +35,7 @@ function boxes(rows) {
   const x = (ns) => LEFT + ((ns - low) / wide) * (WIDTH - 2 * LEFT);
   const drawing = svg("svg", { class: "boxes", viewBox: `0 0 ${WIDTH} ${ROW * rows.length + 18}`, width: WIDTH, height: ROW * rows.length + 18, role: "img", "aria-label": "box plots of times" });
   rows.forEach((row, i) => {
-    const ordered = [...row.times_ns].sort((a, b) => a - b), middle = ROW * i + ROW / 2 - 6;
+    const ordered = [...row.times_ns].sort((a, b) => a - b), middle = ROW * i + ROW / 2 - 2;
     const [first, median, third] = [0.25, 0.5, 0.75].map((share) => quantile(ordered, share)), reach = 1.5 * (third - first);
     const from = ordered.find((ns) => ns >= first - reach) ?? first, to = ordered.findLast((ns) => ns <= third + reach) ?? third;
     const line = (x1, y1, x2, y2, style = "whisker") => svg("line", { x1, y1, x2, y2, class: style });
@@ -43,7 +43,7 @@ function boxes(rows) {
       line(x(to), middle - 5, x(to), middle + 5), svg("rect", { x: x(first), y: middle - 8, width: Math.max(x(third) - x(first), 1), height: 16, class: "box" }),
       svg("rect", { x: x(row.ns.ci95[0]), y: middle - 8, width: Math.max(x(row.ns.ci95[1]) - x(row.ns.ci95[0]), 1), height: 16, class: "interval" }),
       line(x(median), middle - 8, x(median), middle + 8, "median"));
-    row.times_ns.forEach((ns, run) => drawing.append(svg("circle", { cx: x(ns), cy: middle + 15 + ((run * 7) % 5), r: 1.8, class: ns < from || ns > to ? "far" : "run" }, svg("title", {}, `run ${run + 1}: ${time(ns)}`))));
+    row.times_ns.forEach((ns, run) => drawing.append(svg("circle", { cx: x(ns), cy: middle + 13 + ((run * 7) % 5), r: 1.8, class: ns < from || ns > to ? "far" : "run" }, svg("title", {}, `run ${run + 1}: ${time(ns)}`))));
   });
   drawing.append(svg("text", { x: LEFT, y: ROW * rows.length + 12, class: "label" }, time(low)), svg("text", { x: WIDTH - LEFT, y: ROW * rows.length + 12, "text-anchor": "end", class: "label" }, time(high)));
   return drawing;
@@ -53,7 +53,7 @@ function runs(row) {
   const most = Math.max(...row.times_ns), wide = Math.max(2, Math.min(14, Math.floor(WIDTH / row.times_ns.length)));
   const far = new Map(row.outliers.map((o) => [o.run, o.cause]));
   return svg("svg", { class: "boxes", viewBox: `0 0 ${wide * row.times_ns.length} 80`, width: wide * row.times_ns.length, height: 80, role: "img", "aria-label": "times of runs in their order" },
-    ...row.times_ns.map((ns, i) => svg("rect", { x: wide * i, y: 80 - (76 * ns) / most, width: Math.max(wide - 1, 1), height: (76 * ns) / most, class: far.has(i) ? "far" : "bar" },
+    ...row.times_ns.map((ns, i) => svg("rect", { x: wide * i, y: 80 - (76 * ns) / most, width: Math.max(wide - 1, 1), height: (76 * ns) / most, class: far.has(i) ? "far" : "column" },
       svg("title", {}, `run ${i + 1}: ${time(ns)}${far.has(i) ? `, slow: ${far.get(i)}` : ""}`))));
 }
 

@@ -286,11 +286,12 @@ bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t han
 static void put_call(struct output *output, uint32_t number, size_t *call_at)
 {
     static const uint8_t before[] = {0x48, 0x8d, 0x64, 0x24, 0x80, /* lea -128(%rsp), %rsp */
-                                     0x9c, 0x57, 0x31, 0xff};      /* pushf; push %rdi; xor %edi, %edi */
+                                     0x9c, 0x57, 0x31, 0xff}; /* pushf; push %rdi; xor %edi, %edi */
     static const uint8_t call[] = {0xff, 0x15, 0, 0, 0, 0};
     static const uint8_t after[] = {0x48, 0x8d, 0x64, 0x24, 0x08, /* lea 8(%rsp), %rsp */
                                     0x5f, 0x9d,                   /* pop %rdi; popf */
-                                    0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}; /* lea 128(%rsp), %rsp */
+                                    0x48, 0x8d, 0xa4, 0x24, 0x80,
+                                    0,    0,    0}; /* lea 128(%rsp), %rsp */
     put(output, before, sizeof before);
     put_byte(output, 0x68);
     put(output, &number, sizeof number);

@@ -233,8 +233,8 @@ bool patch_plan_site(struct patch_module *module, uint64_t function, uint64_t st
  * The code of a site that leads to the marker's handler (wire/spans.h, struct spans_process), with the key 0; registers and flags stay
  * as they are. to: where the way leads that it is on, unless it is at the start; that and entry are run-time addresses. Returns how many of PATCH_SITE_BYTES were written; 0: out of reach.
  */
-size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, enum patch_site where, uint64_t to,
-                       uint64_t at, uint32_t number, uint64_t handler,
+size_t patch_emit_site(const struct patch_plan *plan, uint64_t entry, enum patch_site where,
+                       uint64_t to, uint64_t at, uint32_t number, uint64_t handler,
                        uint8_t out[PATCH_SITE_BYTES]);
 
 /* jmp `to` for run-time address `at`. False: out of reach. */

@@ -378,8 +378,8 @@ bool patch_plan_site(struct patch_module *module, uint64_t function, uint64_t st
                 find_code(&draft) && go_inside(&draft, start, end, at_end) &&
                 take_instructions(&draft);
     if (made && !module->targets.loaded && targets_load(module) != BASE_OK)
-        made = refuse(&draft, PATCH_UNDECODABLE, 0,
-                      "there was not enough memory to look for jumps");
+        made =
+            refuse(&draft, PATCH_UNDECODABLE, 0, "there was not enough memory to look for jumps");
     made = made && check_targets(&draft) && finish(&draft);
     if (made && at_end && draft.plan.emulates_call)
         made = refuse(&draft, PATCH_IMMOVABLE, start, "a call stands right in front of it");

@@ -91,8 +91,8 @@ struct spans_function {
     /* 1: headroom chose it because it calls functions that take locks: it is hooked from when its
        module is loaded, and stays hooked however often it is executed */
     uint32_t takes_locks;
-    uint32_t named;         /* number, from 1, of the pattern that named it; 0: none did */
-    uint32_t inside;        /* of a loop: 1: what times it is executed in each iteration */
+    uint32_t named;  /* number, from 1, of the pattern that named it; 0: none did */
+    uint32_t inside; /* of a loop: 1: what times it is executed in each iteration */
     uint32_t reserved;
     uint64_t device, inode; /* of its module's file; 0: any (imports) */
     uint64_t vaddr;         /* ELF virtual address in it; 0: not known */

@@ -42,7 +42,8 @@ enum base_status assess_find(struct binary *binary, const char *shown,
 struct assess_head {
     uint64_t function, end; /* vaddrs */
     uint64_t head;          /* first instruction of the loop's head */
-    uint64_t body; /* of the block that an iteration executes first, where the head also ends the loop; 0: it is the head */
+    uint64_t
+        body; /* of the block that an iteration executes first, where the head also ends the loop; 0: it is the head */
 };
 
 struct assess_heads {

@@ -38,8 +38,8 @@ static enum base_status make_flow(const struct looking *looking, uint64_t start,
                                   struct cfg **flow)
 {
     uint8_t *bytes = malloc((size_t)(end - start) + 1);
-    enum base_status status = bytes ? binary_read(looking->binary, start, bytes, (size_t)(end - start))
-                                    : BASE_NO_MEMORY;
+    enum base_status status =
+        bytes ? binary_read(looking->binary, start, bytes, (size_t)(end - start)) : BASE_NO_MEMORY;
     const struct cfg_code code = {.bytes = bytes,
                                   .count = (size_t)(end - start),
                                   .start = start,
@@ -105,8 +105,7 @@ static enum base_status look_at(const struct looking *looking, uint64_t start, u
     }
     for (size_t i = 0; i < kept && status == BASE_OK; i++) {
         uint32_t loop = cfg_loop_at(flow, looking->rows[i]);
-        if (loop && flow->loops[loop].depth == depth &&
-            !add_head(looking, start, end, flow, loop))
+        if (loop && flow->loops[loop].depth == depth && !add_head(looking, start, end, flow, loop))
             status = BASE_NO_MEMORY;
     }
     cfg_free(flow);

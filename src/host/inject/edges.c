@@ -133,8 +133,7 @@ static bool check_blocks(struct seeking *seeking)
     if (flow->loops[seeking->loop].flags & CFG_IRREDUCIBLE)
         return refuse(seeking, "it has several heads");
     for (uint32_t i = 0; i < flow->blocks_count; i++)
-        if (cfg_loop_holds(flow, seeking->loop, i) &&
-            (flow->blocks[i].flags & CFG_UNRESOLVED))
+        if (cfg_loop_holds(flow, seeking->loop, i) && (flow->blocks[i].flags & CFG_UNRESOLVED))
             return refuse(seeking, "it has a jump of which is not known where it leads");
     return true;
 }
@@ -160,7 +159,8 @@ bool inject_loop_sites(struct patch_module *module, uint64_t function, uint64_t 
     code.bytes = patch_text(module, number, &code.count);
     if (!code.bytes || cfg_start() != BASE_OK || cfg_of_code(&code, &flow) != BASE_OK)
         return false;
-    struct seeking seeking = {module, flow, function, loop_of_head(flow, head), sites, 0, false, reason};
+    struct seeking seeking = {module, flow, function, loop_of_head(flow, head),
+                              sites,  0,    false,    reason};
     bool good = seeking.loop && check_blocks(&seeking) && add_edges(&seeking);
     *count = seeking.count;
     *inside = seeking.inside;

@@ -31,9 +31,10 @@
 
 /* A loop in a function of a file, from being entered to being left. */
 struct inject_loop {
-    const char *path;        /* of the file, as the kernel has it */
-    uint64_t function, head; /* vaddrs: of the function, of the first instruction of the loop's head */
-    uint32_t named;          /* as in struct spans_function: the request's name of it, from 1 */
+    const char *path; /* of the file, as the kernel has it */
+    uint64_t function,
+        head;       /* vaddrs: of the function, of the first instruction of the loop's head */
+    uint32_t named; /* as in struct spans_function: the request's name of it, from 1 */
 };
 
 /* What is pointed to stays the caller's, until inject_close. */
@@ -44,7 +45,7 @@ struct inject_request {
     size_t loops_count;
     const char *const *keys; /* "FUNCTION:ARGUMENT", 0..5; see inject_key */
     size_t keys_count;
-    uint32_t every;    /* one execution in so many is recorded; 0: as many as are cheap */
+    uint32_t every; /* one execution in so many is recorded; 0: as many as are cheap */
     /* Nothing is hooked but functions and markers that `functions` names, of which each is one pattern of functions or one
        marker's name; spans_function.named says which */
     bool only_named;

@@ -251,8 +251,8 @@ static uint32_t number_of_loop(struct inject_modules *modules, const struct inje
     for (uint32_t i = 1; i < region->functions && i < SPANS_FUNCTIONS; i++)
         if (region->function[i].entry == SPANS_MARKED && region->function[i].named == loop->named)
             return i;
-    uint32_t number = append(modules, module, modules->request->functions[loop->named - 1],
-                             SPANS_MARKED, 0);
+    uint32_t number =
+        append(modules, module, modules->request->functions[loop->named - 1], SPANS_MARKED, 0);
     region->function[number].named = loop->named; /* number 0 is nobody's */
     return number;
 }
@@ -265,8 +265,8 @@ static void want_loop(struct inject_modules *modules, struct inject_module *modu
     char reason[160];
     bool inside = false;
     meet(modules, loop->named - 1);
-    bool good = inject_loop_sites(module->patch, loop->function, loop->head, sites, &count,
-                                  &inside, reason);
+    bool good = inject_loop_sites(module->patch, loop->function, loop->head, sites, &count, &inside,
+                                  reason);
     uint32_t number = good ? number_of_loop(modules, module, loop) : 0;
     if (!number)
         inject_unhooked_add(modules->unhooked, modules->request->functions[loop->named - 1],

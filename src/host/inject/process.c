@@ -161,9 +161,9 @@ static bool emit(const struct inject_process *process, const struct inject_hook 
     if (hook->kind == INJECT_SITE_BEGIN || hook->kind == INJECT_SITE_END) {
         uint64_t handler =
             hook->kind == INJECT_SITE_BEGIN ? piece->marker_begin : piece->marker_end;
-        body->count = patch_emit_site(&hook->plan, entry, hook->where,
-                                      hook->to + (entry - hook->plan.entry), at, hook->number,
-                                      handler, body->bytes);
+        body->count =
+            patch_emit_site(&hook->plan, entry, hook->where, hook->to + (entry - hook->plan.entry),
+                            at, hook->number, handler, body->bytes);
         return body->count > 0;
     }
     /* The bridge first: it is the target of jumps. */

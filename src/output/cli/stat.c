@@ -437,10 +437,11 @@ static const struct option_spec stat_options[] = {
     {"warmup", 'w', OPTION_NUMBER, OWN(stat_settings, warmups), .low = 0, .high = STAT_RUNS_MOST,
      .argument = "N", .help = "Run each command N times before, in no figure. Default: 1."},
     {"region", 'r', OPTION_LIST, FIELD(keys), .argument = "NAME",
-     .help = "Time executions of the functions that match NAME (a pattern; C++ with or without "
-             "parameters), or of the part of the program between HEADROOM_BEGIN(NAME) and "
-             "HEADROOM_END(NAME), in runs of their own; or, if NAME is FILE:LINE, of the loop of the "
-             "program that is at that line. Can be given up to 32 times."},
+     .help =
+         "Time executions of the functions that match NAME (a pattern; C++ with or without "
+         "parameters), or of the part of the program between HEADROOM_BEGIN(NAME) and "
+         "HEADROOM_END(NAME), in runs of their own; or, if NAME is FILE:LINE, of the loop of the "
+         "program that is at that line. Can be given up to 32 times."},
     {"no-trips", 0, OPTION_FLAG, OWN(stat_settings, trips), .value = 0,
      .help = "Do not count iterations of loops, which takes a run of each program under the exact "
              "engine, some ten times slower."},
@@ -483,7 +484,8 @@ const struct verb stat_verb = {
     .summary = "measure what commands and regions cost, over repeated runs",
     .arguments = "[--] COMMAND [ARG...] [vs COMMAND [ARG...]]...",
     .description =
-        "Runs one or more commands again and again and reports how long they take: median with a "
+        "Runs one or more commands again and again and reports how long they, and regions of them, "
+        "take: median with a "
         "95 % interval, minimum, mean, maximum and standard deviation, CPU time, page faults, "
         "context switches, memory, and events. Commands are divided by the word vs. Each round "
         "has one run of each, in random order, so that what the machine does meanwhile falls on "

@@ -66,7 +66,8 @@ static bool find_loops(struct stat_measuring *measuring, struct stat_subject *su
         free(file);
     }
     binary_close(binary);
-    return status == BASE_OK || stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(status));
+    return status == BASE_OK ||
+           stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(status));
 }
 
 void stat_regions_free(struct stat_measuring *measuring)
@@ -114,9 +115,8 @@ static void add_loops(struct timing *timing)
     struct inject_request *hooks = &timing->request.hooks;
     hooks->loops = timing->loops;
     for (size_t i = 0; i < timing->measuring->regions_count && subject->real; i++)
-        for (size_t j = 0; j < subject->heads[i].count &&
-                           hooks->loops_count < BASE_COUNT(timing->loops);
-             j++)
+        for (size_t j = 0;
+             j < subject->heads[i].count && hooks->loops_count < BASE_COUNT(timing->loops); j++)
             timing->loops[hooks->loops_count++] =
                 (struct inject_loop){.path = subject->real,
                                      .function = subject->heads[i].items[j].function,
@@ -138,13 +138,12 @@ static enum launch_outcome prepare(struct timing *timing)
     timing->request.hooks.only_named = true;
     add_loops(timing);
     timing->request.stack_period = UINT32_MAX;
-    enum launch_outcome outcome =
-        launch_examine(program->path, &program->shell, measuring->error);
+    enum launch_outcome outcome = launch_examine(program->path, &program->shell, measuring->error);
     if (outcome == LAUNCH_OK)
         outcome = launch_agent(program->config.agent_path, measuring->error);
     if (outcome == LAUNCH_OK)
-        outcome = launch_log_create(measuring->output, timing->log_path, &timing->log,
-                                    measuring->error);
+        outcome =
+            launch_log_create(measuring->output, timing->log_path, &timing->log, measuring->error);
     program->log = timing->log;
     return outcome;
 }
@@ -154,8 +153,7 @@ static const char *reason_of(const struct timing *timing, const struct stat_regi
 {
     const struct inject_result *hooks = &timing->spans.hooks;
     const char *name = region->name;
-    if (region->loop &&
-        !timing->subject->heads[region - timing->measuring->regions].count)
+    if (region->loop && !timing->subject->heads[region - timing->measuring->regions].count)
         return "the program has no loop with instructions of that line, as far as its debug "
                "information says (compile with -g)";
     for (size_t i = 0; i < hooks->unhooked_count; i++)
@@ -225,8 +223,7 @@ static bool take_sums(struct timing *timing)
         const struct stat_region *region = &measuring->regions[i];
         if (sums[i].inside && !say_inside(timing, region))
             return false;
-        if (!(sums[i].recorded ? add_visit(measuring, region, &sums[i])
-                               : add_skip(timing, region)))
+        if (!(sums[i].recorded ? add_visit(measuring, region, &sums[i]) : add_skip(timing, region)))
             return stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(BASE_NO_MEMORY));
     }
     return true;
@@ -236,8 +233,7 @@ static enum launch_outcome launch(struct timing *timing, struct launch_result *r
 {
     struct stat_measuring *measuring = timing->measuring;
     struct launch_request *program = &timing->request.program;
-    enum launch_outcome outcome =
-        sequel_begin(&measuring->sequel, 0, program, measuring->error);
+    enum launch_outcome outcome = sequel_begin(&measuring->sequel, 0, program, measuring->error);
     if (outcome != LAUNCH_OK)
         return outcome;
     if (measuring->own->show_output)
@@ -255,8 +251,8 @@ static enum launch_outcome launch(struct timing *timing, struct launch_result *r
     return outcome;
 }
 
-enum launch_outcome stat_regions_run(struct stat_measuring *measuring,
-                                     struct stat_subject *subject, struct launch_result *result)
+enum launch_outcome stat_regions_run(struct stat_measuring *measuring, struct stat_subject *subject,
+                                     struct launch_result *result)
 {
     struct timing timing = {.measuring = measuring, .subject = subject, .log = -1};
     enum launch_outcome outcome = prepare(&timing);
@@ -286,8 +282,7 @@ static bool was_visited(const struct profile *profile, const struct profile_stat
 static enum launch_outcome count_run(struct further_run *run)
 {
     struct stat_measuring *measuring = run->context;
-    enum launch_outcome outcome =
-        sequel_begin(&measuring->sequel, 0, run->program, run->error);
+    enum launch_outcome outcome = sequel_begin(&measuring->sequel, 0, run->program, run->error);
     if (outcome != LAUNCH_OK)
         return outcome;
     outcome = run->launch(run);
