@@ -784,6 +784,58 @@ static void test_marker_runs(void **state)
     unload(&loaded);
 }
 
+/* Puts a marker with that number at a place of a loaded module. */
+static void put_site(struct loaded *loaded, uint64_t start, uint64_t end, enum patch_site where,
+                     uint64_t to, uint32_t number)
+{
+    struct patch_plan plan;
+    struct patch_reason reason;
+    uint8_t *code = take(loaded, PATCH_SITE_BYTES), jump[PATCH_JUMP_BYTES];
+    if (!patch_plan_site(loaded->module, address_of(loaded->module, "looped"), start, end, where,
+                         &plan, &reason))
+        fail_msg("%s", reason.sentence);
+    uint64_t entry = plan.entry + loaded->bias;
+    size_t bytes =
+        patch_emit_site(&plan, entry, where, to + loaded->bias, (uint64_t)(uintptr_t)code, number,
+                        (uint64_t)(uintptr_t)patch_test_handler, code);
+    assert_true(bytes > 0 && bytes <= PATCH_SITE_BYTES);
+    assert_true(patch_emit_jump(entry, (uint64_t)(uintptr_t)code, jump));
+    assert_int_equal(mprotect((void *)(uintptr_t)(entry & ~UINT64_C(4095)), 8192,
+                              PROT_READ | PROT_WRITE | PROT_EXEC),
+                     0);
+    memcpy((void *)(uintptr_t)entry, jump, sizeof jump);
+}
+
+/* Offsets in site.s, as objdump has them: the blocks' ends are where jumps end. */
+static void test_sites_run(void **state)
+{
+    static const uint64_t cases[] = {0, 3, 7, 9, 50, 101, 200};
+    uint64_t wanted[BASE_COUNT(cases)];
+    patch_module_close(assemble("site"));
+    struct loaded loaded = load(path_of("site.so"));
+    uint64_t start = address_of(loaded.module, "looped"), before = start + 0x13,
+             head = start + 0x1b, behind = start + 0x2f;
+    function_of_two *function = (function_of_two *)(uintptr_t)(start + loaded.bias);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++)
+        wanted[i] = function(cases[i], 5);
+    struct patch_plan plan;
+    struct patch_reason reason;
+    assert_false(
+        patch_plan_site(loaded.module, start, head, head + 4, PATCH_SITE_START, &plan, &reason));
+    assert_int_equal(reason.refusal, PATCH_SHORT);
+    put_site(&loaded, start + 12, before, PATCH_SITE_TAKEN, head, 1);
+    put_site(&loaded, before, head, PATCH_SITE_FALL, head, 2);
+    put_site(&loaded, behind, behind + 13, PATCH_SITE_START, 0, 3);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        handled[0] = handled[2] = 0;
+        assert_int_equal(function(cases[i], 5), wanted[i]);
+        assert_int_equal(handled[2], cases[i] > 0);
+        assert_int_equal(handled[0], cases[i] == 0 ? 0 : cases[i] < 7 ? 3 : cases[i] > 100 ? 1 : 2);
+        assert_int_equal(handled[1], 0); /* the key */
+    }
+    unload(&loaded);
+}
+
 /* ---- listing ---------------------------------------------------------------------------- */
 
 static size_t matches(const struct patch_module *module, const char *pattern)
@@ -1005,6 +1057,7 @@ int main(void)
         cmocka_unit_test(test_real_files),
         cmocka_unit_test(test_patchable_entries),
         cmocka_unit_test(test_own_sections),
+        cmocka_unit_test(test_sites_run),
         cmocka_unit_test(test_marker_runs),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_versions),

@@ -5,6 +5,8 @@
  */
 #include "assess/internal.h"
 
+#include "binary/lines.h"
+
 #include "cfg/cfg.h"
 
 #include <stdlib.h>
