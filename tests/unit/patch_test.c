@@ -755,9 +755,8 @@ static void test_own_sections(void **state)
 extern volatile uint64_t handled[3];
 volatile uint64_t handled[3];
 void patch_test_handler(void);
-__asm__(".text\npatch_test_handler: mov 8(%rsp), %rax\n mov %rax, handled(%rip)\n mov %rdi, "
-        "8+handled(%rip)\n"
-        "movq $1, 16+handled(%rip)\n ret\n");
+__asm__(".text\npatch_test_handler: push %rax\n mov 16(%rsp), %rax\n mov %rax, handled(%rip)\n"
+        "mov %rdi, 8+handled(%rip)\n movq $1, 16+handled(%rip)\n pop %rax\n ret\n");
 
 /* A function whose marker is in a red zone: what is below the stack pointer stays. */
 static void test_marker_runs(void **state)
@@ -833,6 +832,7 @@ static void test_sites_run(void **state)
         assert_int_equal(handled[0], cases[i] == 0 ? 0 : cases[i] < 7 ? 3 : cases[i] > 100 ? 1 : 2);
         assert_int_equal(handled[1], 0); /* the key */
     }
+    handled[2] = 0;
     unload(&loaded);
 }
 

@@ -197,9 +197,9 @@ static void remark(struct printer *printer, const struct stat_row *row)
     if (row->visits > row->recorded * 1.001 && row->recorded > 0)
         print_add(line, sizeof line, "Sampled: one visit in %.1f was timed, the sums are scaled. ",
                   row->visits / row->recorded);
-    if (row->cost > 0.01)
-        print_add(line, sizeof line, "Timing itself took about %s beside it. ",
-                  print_percent(row->cost, a));
+    if (row->cost > 0.01 && row->recorded > 0)
+        print_add(line, sizeof line, "Timing a visit takes about %s more. ",
+                  print_time(row->cost * row->ns.mean / row->recorded, a));
     if (!line[0])
         return;
     fprintf(printer->out, "  #%-3u ", row->subject + 1);
