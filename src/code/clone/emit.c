@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The clone's code: registers are put away, then for each run they are fetched again, the time stamp counter is read, the loop's
+ * blocks follow as often as there are copies, and what leaves the loop comes to a second reading.
+ *
+ * An instruction keeps its prefixes, opcode, register and immediate; the address field becomes ModRM, SIB and 32 bits that are an address. No
+ * decoded form is encoded anew: another encoding of it might be another form.
+ */
+#include "clone/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_ALIGNMENT = 64, LABEL_AGAIN = 1 << 30, LABEL_END, LABEL_EXIT, ABSOLUTE = 0x25 };
+
+#define CONTROL(member) (uint32_t) offsetof(struct wire_clone_control, member)
+
+struct jump { /* 4 bytes at `at`, relative to what follows them */
+    uint32_t at, label;
+};
+
+struct output {
+    struct body *body;
+    uint8_t *bytes;
+    size_t count, capacity;
+    struct wire_clone_fixup *fixups;
+    size_t fixup_count, fixup_capacity;
+    struct wire_clone_fill *fills;
+    size_t fill_count, fill_capacity;
+    struct jump *jumps;
+    size_t jump_count, jump_capacity;
+    uint32_t *starts; /* of blocks */
+    uint32_t again, end, exits[WIRE_CLONE_EXITS_MAX];
+    uint32_t saved; /* bit r: register r is put away */
+    bool failed;    /* no memory */
+};
+
+/* ---- bytes --------------------------------------------------------------------------------------------------- */
+
+static void put(struct output *out, const void *bytes, size_t count)
+{
+    if (out->failed || !UTIL_GROW(out->bytes, out->capacity, out->count + count)) {
+        out->failed = true;
+        return;
+    }
+    memcpy(out->bytes + out->count, bytes, count);
+    out->count += count;
+}
+#define PUT(out, ...)                                                                              \
+    put(out, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static void put_fixup(struct output *out, enum wire_clone_fixup_kind kind, int64_t value)
+{
+    static const uint8_t nothing[8];
+    struct wire_clone_fixup fixup = {(uint32_t)out->count, kind, value};
+    if (!UTIL_PUSH(out->fixups, out->fixup_count, out->fixup_capacity, fixup))
+        out->failed = true;
+    put(out, nothing, kind == WIRE_CLONE_IMAGE ? 8 : 4);
+}
+
+static void put_yard(struct output *out, uint32_t offset)
+{
+    put_fixup(out, WIRE_CLONE_YARD, offset);
+}
+
+static void put_label(struct output *out, uint32_t label)
+{
+    static const uint8_t nothing[4];
+    struct jump jump = {(uint32_t)out->count, label};
+    if (!UTIL_PUSH(out->jumps, out->jump_count, out->jump_capacity, jump))
+        out->failed = true;
+    put(out, nothing, sizeof nothing);
+}
+
+static void put_jump(struct output *out, uint32_t label)
+{
+    PUT(out, 0xe9);
+    put_label(out, label);
+}
+
+/* opcode: 0x89 stores, 0x8b loads, 64 bits. */
+static void put_move(struct output *out, uint8_t opcode, unsigned reg, uint32_t offset)
+{
+    PUT(out, (uint8_t)(0x48 | (reg >> 3) << 2), opcode, (uint8_t)((reg & 7) << 3 | 4), ABSOLUTE);
+    put_yard(out, offset);
+}
+
+static void put_store(struct output *out, unsigned reg, uint32_t offset)
+{
+    put_move(out, 0x89, reg, offset);
+}
+
+static void put_load(struct output *out, unsigned reg, uint32_t offset)
+{
+    put_move(out, 0x8b, reg, offset);
+}
+
+/* ---- around the loop -------------------------------------------------------------------------------------------- */
+
+static uint32_t general_at(unsigned reg)
+{
+    return CONTROL(general) + reg * 8;
+}
+
+static uint32_t line_at(uint32_t offset)
+{
+    return (uint32_t)offsetof(struct wire_clone_yard, lines) + offset;
+}
+
+/* lfence; rdtsc; rax = the whole counter */
+static void put_stamp(struct output *out)
+{
+    PUT(out, 0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0);
+}
+
+/* Words of fixed addresses that the loop stores to start each run as the first. False: too many. */
+static bool put_cells(struct output *out, bool first)
+{
+    const struct body *body = out->body;
+    unsigned count = 0;
+    for (size_t o = 0; body && !body->twin && o < body->operand_count; o++) {
+        const struct operand *operand = &body->operands[o];
+        if (!operand->fixed || !operand->linked || !operand->stores || operand->bytes > 8)
+            continue;
+        if (count == WIRE_CLONE_CELLS_MAX)
+            return false;
+        uint32_t kept = CONTROL(cells) + 8 * count++, cell = line_at(operand->at[0]);
+        put_load(out, BASE_RAX, first ? cell : kept);
+        put_store(out, BASE_RAX, first ? kept : cell);
+    }
+    return true;
+}
+
+/* lahf; seto %al; mov %ax, */
+static void put_flags(struct output *out, uint32_t offset)
+{
+    PUT(out, 0x9f, 0x0f, 0x90, 0xc0, 0x66, 0x89, 0x04, ABSOLUTE);
+    put_yard(out, offset);
+}
+
+static bool put_first(struct output *out)
+{
+    for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++)
+        if (out->saved >> r & 1)
+            put_store(out, r, general_at(r));
+    put_flags(out, CONTROL(flags));
+    return put_cells(out, true);
+}
+
+static void put_again(struct output *out)
+{
+    out->again = (uint32_t)out->count;
+    put_cells(out, false);
+    put_stamp(out);
+    put_store(out, BASE_RAX, CONTROL(start));
+    PUT(out, 0x66, 0x8b, 0x04, ABSOLUTE); /* mov , %ax; add $127, %al; sahf */
+    put_yard(out, CONTROL(flags));
+    PUT(out, 0x04, 0x7f, 0x9e);
+    for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++)
+        if (out->saved >> r & 1)
+            put_load(out, r, general_at(r));
+    PUT(out, 0x0f, 0xae, 0xe8); /* lfence */
+}
+
+/* So that the loop's first instruction is aligned. */
+static void put_again_aligned(struct output *out)
+{
+    struct output before = *out;
+    put_again(out);
+    size_t over = out->count % HEAD_ALIGNMENT;
+    out->count = before.count;
+    out->fixup_count = before.fixup_count;
+    while (over && over < HEAD_ALIGNMENT && !out->failed) {
+        PUT(out, 0x90);
+        over++;
+    }
+    put_again(out);
+}
+
+static void put_end(struct output *out)
+{
+    out->end = (uint32_t)out->count;
+    put_store(out, BASE_RAX, CONTROL(last));
+    put_store(out, BASE_RCX, CONTROL(last) + 8);
+    put_store(out, BASE_RDX, CONTROL(last) + 16);
+    put_flags(out, CONTROL(last_flags));
+    put_stamp(out);
+    put_move(out, 0x2b, BASE_RAX, CONTROL(start)); /* sub , %rax */
+    put_load(out, BASE_RCX, CONTROL(repeat));
+    PUT(out, 0x48, 0x89, 0x04, 0xcd); /* mov %rax, (,%rcx,8) */
+    put_yard(out, CONTROL(ticks));
+    PUT(out, 0x48, 0xff, 0xc9); /* dec %rcx */
+    put_store(out, BASE_RCX, CONTROL(repeat));
+    PUT(out, 0x0f, 0x85); /* jnz */
+    put_label(out, LABEL_AGAIN);
+    PUT(out, 0xff, 0x24, ABSOLUTE); /* jmp * */
+    put_yard(out, CONTROL(leave));
+}
+
+static void put_exits(struct output *out, uint32_t count)
+{
+    for (uint32_t e = 0; e < count; e++) {
+        out->exits[e] = (uint32_t)out->count;
+        PUT(out, 0x48, 0xc7, 0x04, ABSOLUTE); /* movq $e, */
+        put_yard(out, CONTROL(exit));
+        PUT(out, (uint8_t)e, 0, 0, 0);
+        if (e + 1 < count)
+            put_jump(out, LABEL_END);
+    }
+}
+
+/* ---- instructions ----------------------------------------------------------------------------------------------- */
+
+/* Prefixes and opcode without what says that the address has registers of above 7, or a segment. */
+static void plain_prefixes(const ZydisDecodedInstruction *in, uint8_t *bytes)
+{
+    for (unsigned p = 0; p < in->raw.prefix_count; p++)
+        if (bytes[p] == 0x64 || bytes[p] == 0x65)
+            bytes[p] = 0x3e; /* DS: nothing */
+    switch (in->encoding) {
+    case ZYDIS_INSTRUCTION_ENCODING_VEX:
+        if (in->raw.vex.size == 3)
+            bytes[in->raw.vex.offset + 1] |= 0x60;
+        break;
+    case ZYDIS_INSTRUCTION_ENCODING_XOP: bytes[in->raw.xop.offset + 1] |= 0x60; break;
+    case ZYDIS_INSTRUCTION_ENCODING_EVEX: bytes[in->raw.evex.offset + 1] |= 0x60; break;
+    default:
+        for (unsigned p = 0; p < in->raw.prefix_count; p++)
+            if ((bytes[p] & 0xf0) == 0x40)
+                bytes[p] &= 0xfc;
+    }
+}
+
+/* False: it would be too long for an instruction. */
+static bool put_operand(struct output *out, const ZydisDecodedInstruction *in, const uint8_t *code,
+                        uint16_t at)
+{
+    uint8_t before[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    unsigned modrm = in->raw.modrm.offset;
+    unsigned behind = modrm + 1U + (in->raw.sib.offset ? 1 : 0) + in->raw.disp.size / 8;
+    if (modrm + 6 + (in->length - behind) > ZYDIS_MAX_INSTRUCTION_LENGTH)
+        return false;
+    memcpy(before, code, modrm);
+    plain_prefixes(in, before);
+    put(out, before, modrm);
+    PUT(out, (uint8_t)((code[modrm] & 0x38) | 4), ABSOLUTE);
+    put_yard(out, line_at(at));
+    put(out, code + behind, in->length - behind);
+    return true;
+}
+
+/* An instruction as it is, but for what is relative to where it stands. */
+static void put_same(struct output *out, const ZydisDecodedInstruction *in, const uint8_t *code,
+                     uint64_t address)
+{
+    unsigned at = in->raw.disp.offset, behind = at + 4;
+    bool relative = in->raw.modrm.offset && in->raw.modrm.mod == 0 && in->raw.modrm.rm == 5;
+    if (!relative || in->raw.disp.size != 32) {
+        put(out, code, in->length);
+        return;
+    }
+    uint64_t target = address + in->length + (uint64_t)in->raw.disp.value;
+    put(out, code, at);
+    put_fixup(out, WIRE_CLONE_RELATIVE, (int64_t)(target - (in->length - at)));
+    put(out, code + behind, in->length - behind);
+}
+
+/* lea (%rip): its result as a constant, wherever the clone lies. False: of less than 64 bits. */
+static bool put_address(struct output *out, const ZydisDecodedInstruction *in, uint64_t address)
+{
+    unsigned reg = in->raw.modrm.reg | (in->raw.rex.R ? 8U : 0);
+    if (in->operand_width != 64)
+        return false;
+    PUT(out, (uint8_t)(0x48 | reg >> 3), (uint8_t)(0xb8 | (reg & 7)));
+    put_fixup(out, WIRE_CLONE_IMAGE,
+              (int64_t)(address + in->length + (uint64_t)in->raw.disp.value));
+    return true;
+}
+
+static bool put_instruction(struct output *out, uint32_t number, unsigned copy)
+{
+    struct body *body = out->body;
+    const struct bounds_instruction *instruction = &body->code.instructions[number];
+    const uint8_t *code = bytes_at(body, instruction->address);
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    bool good = body_decode(instruction, code, &in, operands);
+    size_t o = BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= number);
+    if (good && body->twin)
+        put_same(out, &in, code, instruction->address);
+    else if (good && o < body->operand_count && body->operands[o].instruction == number)
+        good = put_operand(out, &in, code, body->operands[o].at[copy]);
+    else if (good && in.mnemonic == ZYDIS_MNEMONIC_LEA &&
+             operands[1].mem.base == ZYDIS_REGISTER_RIP)
+        good = put_address(out, &in, instruction->address);
+    else if (good)
+        put_same(out, &in, code, instruction->address);
+    return good || refuse(body, CLONE_NO_FIELD, instruction->address);
+}
+
+/* ---- where control goes -------------------------------------------------------------------------------------------- */
+
+static uint64_t target_of(const struct bounds_instruction *instruction)
+{
+    for (unsigned k = 0; k < instruction->operand_count; k++)
+        if (instruction->operands[k].kind == BOUNDS_IMMEDIATE)
+            return instruction->address + instruction->length +
+                   (uint64_t)instruction->operands[k].value;
+    return 0;
+}
+
+/* The label of an address to which copy `copy` goes: a block's number through all copies, or an exit. False: too many exits. */
+static bool label_of(struct output *out, uint64_t address, unsigned copy, uint32_t *label)
+{
+    struct body *body = out->body;
+    const struct cfg_block *blocks = body->request->flow->blocks;
+    size_t b = BASE_FIRST(i, body->block_count, blocks[body->blocks[i]].start >= address);
+    uint32_t e = 0;
+    if (b < body->block_count && blocks[body->blocks[b]].start == address) {
+        unsigned into = b == body->head ? (copy + 1) % body->copies : copy;
+        *label = into * body->block_count + (uint32_t)b;
+        return true;
+    }
+    while (e < body->exit_count && body->exits[e] != address)
+        e++;
+    if (e == WIRE_CLONE_EXITS_MAX)
+        return refuse(body, CLONE_LONG, address);
+    if (e == body->exit_count)
+        body->exits[body->exit_count++] = address;
+    *label = LABEL_EXIT + e;
+    return true;
+}
+
+/* jcc near; loop and jrcxz have no such form, and lead over a jump that does not. */
+static void put_branch(struct output *out, const uint8_t *code, unsigned length, uint32_t label)
+{
+    unsigned at = 0;
+    while (at + 1 < length && (code[at] == 0x2e || code[at] == 0x3e || code[at] == 0x67 ||
+                               code[at] == 0xf2 || (code[at] & 0xf0) == 0x40))
+        at++;
+    if ((code[at] & 0xfc) == 0xe0) {
+        put(out, code, length - 1);
+        PUT(out, 2, 0xeb, 5);
+        put_jump(out, label);
+        return;
+    }
+    PUT(out, 0x0f, (uint8_t)(0x80 | ((code[at] == 0x0f ? code[at + 1] : code[at]) & 15)));
+    put_label(out, label);
+}
+
+static bool put_block(struct output *out, unsigned copy, uint32_t index)
+{
+    struct body *body = out->body;
+    uint32_t number = copy * body->block_count + index, label;
+    const struct cfg_block *block = &body->request->flow->blocks[body->blocks[index]];
+    bool falls = true;
+    out->starts[number] = (uint32_t)out->count;
+    for (uint32_t i = body->first[index]; i < body->first[index + 1]; i++) {
+        const struct bounds_instruction *instruction = &body->code.instructions[i];
+        if (!instruction->branches && !instruction->jumps) {
+            if (!put_instruction(out, i, copy))
+                return false;
+            continue;
+        }
+        falls = instruction->branches;
+        if (!label_of(out, target_of(instruction), copy, &label))
+            return false;
+        if (falls)
+            put_branch(out, bytes_at(body, instruction->address), instruction->length, label);
+        else if (label != number + 1)
+            put_jump(out, label);
+    }
+    if (falls && !label_of(out, block->end, copy, &label))
+        return false;
+    if (falls && label != number + 1)
+        put_jump(out, label);
+    return true;
+}
+
+static bool put_loop(struct output *out)
+{
+    struct body *body = out->body;
+    uint32_t head = body->head;
+    body->exit_count = 0;
+    if (head) /* the first block is not the one that is entered */
+        put_jump(out, head);
+    for (unsigned copy = 0; copy < body->copies; copy++)
+        for (uint32_t b = 0; b < body->block_count; b++)
+            if (!put_block(out, copy, b))
+                return false;
+    out->starts[body->copies * body->block_count] = (uint32_t)out->count;
+    return true;
+}
+
+static void settle_jumps(struct output *out)
+{
+    for (size_t j = 0; j < out->jump_count && !out->failed; j++) {
+        uint32_t label = out->jumps[j].label, at = out->jumps[j].at;
+        uint32_t to = label >= LABEL_EXIT    ? out->exits[label - LABEL_EXIT]
+                      : label == LABEL_END   ? out->end
+                      : label == LABEL_AGAIN ? out->again
+                                             : out->starts[label];
+        int32_t distance = (int32_t)(to - (at + 4));
+        memcpy(out->bytes + at, &distance, sizeof distance);
+    }
+}
+
+/* ---- what is filled in ------------------------------------------------------------------------------------------------ */
+
+static void add_fill(struct output *out, const struct operand *operand, unsigned copy)
+{
+    const struct bounds_operand *from = operand_of(out->body, operand);
+    bool constant = operand->stream.kind == BOUNDS_STRIDE_CONSTANT;
+    uint64_t further = constant ? (uint64_t)operand->stream.stride * copy : 0;
+    struct wire_clone_fill fill = {
+        .to = operand->at[copy],
+        .bytes = (uint8_t)operand->bytes,
+        .segment = from->segment,
+        .base = from->base == BOUNDS_NO_REGISTER ? -1 : (int8_t)from->base,
+        .index = from->index == BOUNDS_NO_REGISTER ? -1 : (int8_t)from->index,
+        .scale = from->scale,
+        .flags = (uint8_t)((operand->relative ? WIRE_CLONE_FROM_IMAGE : 0) |
+                           (operand->fixed ? WIRE_CLONE_NEEDED : 0)),
+        .displacement = (int64_t)((uint64_t)operand->stream.offset + further)};
+    if (!UTIL_PUSH(out->fills, out->fill_count, out->fill_capacity, fill))
+        out->failed = true;
+}
+
+static void add_fills(struct output *out)
+{
+    const struct body *body = out->body;
+    for (size_t o = 0; !body->twin && o < body->operand_count; o++)
+        for (unsigned copy = 0; copy < body->copies; copy++)
+            if (body->operands[o].loads && !body->operands[o].hints &&
+                body->operands[o].stream.from_registers && (!copy || body->operands[o].linked))
+                add_fill(out, &body->operands[o], copy);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+
+static struct wire_clone *assemble(const struct output *out)
+{
+    size_t fixups = out->fixup_count * sizeof *out->fixups,
+           fills = out->fill_count * sizeof *out->fills;
+    size_t bytes = sizeof(struct wire_clone) + fixups + fills + out->count;
+    struct wire_clone *made = calloc(1, bytes);
+    if (!made)
+        return NULL;
+    *made = (struct wire_clone){.bytes = (uint32_t)bytes,
+                                .version = WIRE_CLONE_VERSION,
+                                .code_bytes = (uint32_t)out->count,
+                                .fixups = (uint32_t)out->fixup_count,
+                                .fills = (uint32_t)out->fill_count};
+    uint8_t *at = (uint8_t *)(made + 1);
+    memcpy(at, out->fixups, fixups);
+    if (fills)
+        memcpy(at + fixups, out->fills, fills);
+    memcpy(at + fixups + fills, out->bytes, out->count);
+    return made;
+}
+
+static void output_free(struct output *out)
+{
+    free(out->bytes);
+    free(out->fixups);
+    free(out->fills);
+    free(out->jumps);
+}
+
+static bool emit_all(struct output *out)
+{
+    struct body *body = out->body;
+    if (!put_first(out))
+        return refuse(body, CLONE_LINES, 0);
+    put_again_aligned(out);
+    if (!put_loop(out))
+        return false;
+    put_exits(out, body->exit_count);
+    put_end(out);
+    settle_jumps(out);
+    add_fills(out);
+    if (out->failed)
+        return out_of_memory(body);
+    return out->count <= WIRE_CLONE_CODE_MAX || refuse(body, CLONE_LONG, 0);
+}
+
+bool emit_clone(struct body *body, struct emitted *emitted)
+{
+    const struct cfg *flow = body->request->flow;
+    struct output out = {.body = body,
+                         .saved = body->general_written | 1U << BASE_RAX | 1U << BASE_RCX |
+                                  1U << BASE_RDX};
+    out.starts = calloc((size_t)body->copies * body->block_count + 1, sizeof *out.starts);
+    bool good = out.starts ? emit_all(&out) : out_of_memory(body);
+    struct wire_clone *made = good ? assemble(&out) : NULL;
+    output_free(&out);
+    if (!made) {
+        free(out.starts);
+        return good ? out_of_memory(body) : false;
+    }
+    made->exit_count = (uint16_t)body->exit_count;
+    memcpy(made->exits, body->exits, sizeof made->exits);
+    made->lines = body->twin ? 0 : body->lines;
+    made->copies = (uint8_t)body->copies;
+    made->head = flow->blocks[body->blocks[body->head]].start;
+    *emitted = (struct emitted){made, out.starts};
+    return true;
+}
+
+enum base_status clone_of_nothing(struct wire_clone **made)
+{
+    struct output out = {.saved = 1U << BASE_RAX | 1U << BASE_RCX | 1U << BASE_RDX};
+    put_first(&out);
+    put_again_aligned(&out);
+    put_exits(&out, 1);
+    put_end(&out);
+    settle_jumps(&out);
+    struct wire_clone *nothing = out.failed ? NULL : assemble(&out);
+    output_free(&out);
+    if (!nothing)
+        return BASE_NO_MEMORY;
+    nothing->exit_count = 1;
+    *made = nothing;
+    return BASE_OK;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Clones of loops, as headroom makes them from a module's file (room clone) and as the agent runs them: machine code in
+ * which every memory operand is an absolute address in a *yard*, a small piece of memory below 2 GiB that a first-level cache
+ * holds, with what has to be filled in where code and yard lie. A *twin* is the loop as it is, its accesses
+ * included, between the same time stamps: what a clone is compared with.
+ *
+ * A clone in a file or message is a struct wire_clone, its fixups, its fills, its code, one after the other. Addresses are
+ * ELF virtual addresses of the module.
+ *
+ * Freestanding; any thread, any signal handler. A yard is for one thread at a time.
+ */
+#ifndef HEADROOM_WIRE_CLONES_H
+#define HEADROOM_WIRE_CLONES_H
+
+#include "base/base.h"
+
+enum {
+    WIRE_CLONE_VERSION = 1,
+    WIRE_CLONE_REPEATS_MAX = 15,
+    WIRE_CLONE_CELLS_MAX = 16,
+    WIRE_CLONE_LINE = 64,
+    WIRE_CLONE_LINES_MAX = 256,
+    WIRE_CLONE_EXITS_MAX = 16,
+    WIRE_CLONE_CODE_MAX = 1 << 16,
+    /* what a byte of the lines is at first: as a float, a double, and an integer a normal number that is not 0 */
+    WIRE_CLONE_PATTERN = 0x3f800000,
+};
+
+/*
+ * What the clone's code and who runs it share. The code is entered with the registers that the loop is entered with; it
+ * runs the loop `repeat` times from these, and jumps to `leave` in the end, with vector registers, and general ones but
+ * rax, rcx and rdx, as the last run left them. It uses no stack and writes nothing but its yard; a twin, which must run
+ * once, what the loop writes.
+ */
+struct wire_clone_control {
+    uint64_t leave;  /* in: address to jump to in the end */
+    uint64_t repeat; /* in: 1 to WIRE_CLONE_REPEATS_MAX; 0 in the end */
+    uint64_t exit;   /* out: number of the exit that the last run took */
+    uint64_t start;  /* time stamp counter */
+    /* out: ticks[n] of the run that began with `repeat` n */
+    uint64_t ticks[WIRE_CLONE_REPEATS_MAX + 1];
+    uint64_t last[3]; /* out: rax, rcx, rdx as the last run left them */
+    uint64_t last_flags,
+        flags; /* likewise, and at first: bits 8 to 15 as lahf has them, OF in bit 0 */
+    uint64_t general[BASE_GENERAL_REGISTERS];
+    uint64_t cells[WIRE_CLONE_CELLS_MAX]; /* what single words of the lines were at first */
+};
+
+struct wire_clone_yard {
+    struct wire_clone_control control;
+    uint8_t fill[4096 - sizeof(struct wire_clone_control)];
+    uint8_t lines[WIRE_CLONE_LINES_MAX * WIRE_CLONE_LINE];
+};
+
+struct wire_clone {
+    uint32_t bytes; /* of all, this struct included */
+    uint16_t version, exit_count;
+    uint32_t code_bytes, fixups, fills;
+    uint32_t lines;                       /* that it uses */
+    uint64_t head;                        /* where the loop begins */
+    uint64_t exits[WIRE_CLONE_EXITS_MAX]; /* where it goes on, by wire_clone_control.exit */
+    uint8_t counter,
+        counter_bytes; /* a register that each iteration adds `step` to; step 0: there is none */
+    uint8_t copies;    /* of the loop's body, one after the other */
+    uint8_t reserved[5];
+    int64_t step;
+};
+
+enum wire_clone_fixup_kind {
+    WIRE_CLONE_YARD,     /* 4 bytes: an address in the yard */
+    WIRE_CLONE_IMAGE,    /* 8 bytes: an address in the module */
+    WIRE_CLONE_RELATIVE, /* 4 bytes: the same, less where these bytes are */
+};
+
+struct wire_clone_fixup {
+    uint32_t at; /* in the code */
+    uint32_t kind;
+    int64_t value; /* offset in the yard, or address */
+};
+
+enum wire_clone_fill_flags {
+    WIRE_CLONE_FROM_IMAGE = 1, /* the address is relative to where the module is loaded */
+    WIRE_CLONE_NEEDED = 2,     /* where control goes may depend on it */
+};
+
+/* Bytes of the program that are copied to the lines before the clone runs: what the loop would load first. */
+struct wire_clone_fill {
+    uint16_t to; /* in the lines */
+    uint8_t bytes;
+    uint8_t segment;    /* 0, 1: FS, 2: GS */
+    int8_t base, index; /* enum base_register, or -1 */
+    uint8_t scale;
+    uint8_t flags; /* enum wire_clone_fill_flags */
+    int64_t displacement;
+};
+
+/* In front of a clone in bytes that may be anything: does it lie in them, within all limits? */
+bool wire_clone_check(const struct wire_clone *clone, size_t available);
+
+static inline const struct wire_clone_fixup *wire_clone_fixups(const struct wire_clone *clone)
+{
+    return (const struct wire_clone_fixup *)(clone + 1);
+}
+static inline const struct wire_clone_fill *wire_clone_fills(const struct wire_clone *clone)
+{
+    return (const struct wire_clone_fill *)(wire_clone_fixups(clone) + clone->fixups);
+}
+static inline const uint8_t *wire_clone_code(const struct wire_clone *clone)
+{
+    return (const uint8_t *)(wire_clone_fills(clone) + clone->fills);
+}
+
+/*
+ * Writes the code as it is to run at `where`, for a yard at that address (below 2 GiB, of a whole number of pages) and a
+ * module loaded with that bias. out: clone->code_bytes. False: a twin's operands are out of reach from there.
+ */
+bool wire_clone_place(const struct wire_clone *clone, uint64_t yard, uint64_t bias, uint64_t where,
+                      uint8_t *out);
+
+/*
+ * Makes the lines ready: registers are those at the loop's head. What memory does not give keeps the pattern; false: something
+ * that is needed is not there, and the clone must not run.
+ */
+bool wire_clone_fill(const struct wire_clone *clone, uint64_t bias,
+                     const struct base_registers *registers, const struct base_memory *memory,
+                     struct wire_clone_yard *yard);
+
+#endif

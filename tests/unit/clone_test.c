@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * clone: clones of real loops, as compilers make them, run in place of the loops: they make as many iterations, leave by the same exit,
+ * write no memory of the program, and what cannot be cloned has its reason.
+ */
+#include "clone/runner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { COUNT = 2048, LOOPS = 8 };
+
+static struct model *model;
+static double *arrays[4]; /* a, b, c, and a as the kernel leaves it alone */
+
+static int start(void **state)
+{
+    if (cfg_start() != BASE_OK || model_open("zen3", &model, NULL) != BASE_OK)
+        return -1;
+    for (unsigned i = 0; i < 4; i++)
+        arrays[i] = aligned_alloc(64, (COUNT + 64) * sizeof **arrays);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    model_close(model);
+    for (unsigned i = 0; i < 4; i++)
+        free(arrays[i]);
+    return 0;
+}
+
+static void set_arrays(void)
+{
+    for (unsigned i = 0; i < COUNT + 64; i++) {
+        arrays[0][i] = 1 + i % 3;
+        arrays[1][i] = 1 + i % 7;
+        arrays[2][i] = .5 + i % 5;
+    }
+}
+
+static uint64_t look(void *context)
+{
+    return base_hash_bytes(arrays[0], COUNT * sizeof **arrays, 1) ^
+           base_hash_bytes(arrays[1], COUNT * sizeof **arrays, 2);
+}
+
+/* Registers that address memory, and the counter: those whose values the clone has as well. */
+static uint32_t followed(const struct wire_clone *made)
+{
+    uint32_t registers = made->step ? 1U << made->counter : 0;
+    for (uint32_t i = 0; i < made->fills; i++) {
+        const struct wire_clone_fill *fill = &wire_clone_fills(made)[i];
+        registers |= fill->base >= 0 ? 1U << fill->base : 0;
+        registers |= fill->index >= 0 ? 1U << fill->index : 0;
+    }
+    return registers;
+}
+
+/* What the kernel does by itself, and with a clone or its loop's twin in between. */
+static void run_with(const struct kernel *kernel, const struct runner_loop *loop, bool twin,
+                     struct runner_seen *seen)
+{
+    struct runner_call call = {arrays[0] + 8, arrays[1] + 8, arrays[2] + 8, COUNT - 3,
+                               twin ? 1 : 3,  twin,          look,          NULL};
+    set_arrays();
+    kernel->run(call.a, call.b, call.c, call.n);
+    memcpy(arrays[3], arrays[0], COUNT * sizeof **arrays);
+    set_arrays();
+    runner_run(kernel, loop, &call, seen);
+    assert_memory_equal(arrays[3], arrays[0], COUNT * sizeof **arrays);
+}
+
+static void run_loop(const struct kernel *kernel, const struct runner_loop *loop, bool *moved)
+{
+    struct runner_seen seen, twin;
+    run_with(kernel, loop, false, &seen);
+    run_with(kernel, loop, true, &twin);
+    assert_int_equal(seen.entered, twin.entered);
+    if (!seen.entered)
+        return;
+    assert_true(seen.filled);
+    assert_true(seen.before == seen.after);
+    assert_true(seen.cloned_exit == seen.original_exit);
+    assert_true(twin.cloned_exit == seen.original_exit);
+    uint32_t registers = followed(loop->clone.made);
+    for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++) {
+        /* What the kernel does not use is what its callers have left. */
+        if (r != BASE_RSP && twin.head[r] == seen.head[r])
+            assert_true(twin.cloned[r] == seen.original[r]);
+        if (registers >> r & 1) {
+            assert_true(seen.cloned[r] == seen.original[r]);
+            *moved |= seen.head[r] != seen.original[r];
+        }
+    }
+}
+
+static void each_kernel(const struct kernel *kernel)
+{
+    struct runner_loop loops[LOOPS];
+    unsigned count = runner_loops(kernel, model, loops, LOOPS);
+    bool expected = false, moved = false;
+    assert_true(count > 0);
+    for (unsigned l = 0; l < count; l++) {
+        const struct clone *clone = &loops[l].clone;
+        expected |= clone->reason == kernel->reason;
+        if (clone->reason != CLONE_ELIGIBLE) {
+            assert_null(clone->made);
+            continue;
+        }
+        assert_true(wire_clone_check(clone->made, clone->made->bytes));
+        run_loop(kernel, &loops[l], &moved);
+    }
+    if (!expected)
+        print_error("%s: %s\n", kernel->name, clone_reason_text(loops[0].clone.reason));
+    assert_true(expected);
+    assert_true(moved || kernel->reason != CLONE_ELIGIBLE);
+    for (unsigned l = 0; l < count; l++)
+        runner_loop_end(&loops[l]);
+}
+
+static void kernels_are_cloned_or_have_a_reason(void **state)
+{
+    for (unsigned k = 0; k < kernel_count; k++)
+        each_kernel(&kernels[k]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_cloned_or_have_a_reason),
+    };
+    return cmocka_run_group_tests_name("clone", tests, start, stop);
+}
