@@ -1028,3 +1028,40 @@ CREATE TABLE map_stop(id INTEGER PRIMARY KEY, finding INTEGER NOT NULL, address 
 --   address               64 bits                     key
 --   file                  name, or NULL               key
 --   line                  0 to 2^32-1                 key
+
+-- Since version 14. Merging: one row.
+CREATE TABLE ceiling_run(id INTEGER PRIMARY KEY, cpu_ns REAL NOT NULL, innermost_ns REAL NOT NULL, eligible_ns REAL NOT NULL, measured_ns REAL NOT NULL, held_ns REAL NOT NULL, other INTEGER NOT NULL);
+--   id                    index of the row
+--   cpu_ns                0 to 1e+30                  sum
+--   innermost_ns          0 to 1e+30                  sum
+--   eligible_ns           0 to 1e+30                  sum
+--   measured_ns           0 to 1e+30                  sum
+--   held_ns               0 to 1e+30                  sum
+--   other                 0 to 2^50                   largest
+
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE ceiling_loop(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, reason INTEGER, reason_id INTEGER, reason_file INTEGER, reason_line INTEGER NOT NULL, share REAL NOT NULL, samples INTEGER NOT NULL, trials INTEGER NOT NULL, disturbed INTEGER NOT NULL, cycles REAL NOT NULL, l1_cycles REAL NOT NULL, l1_least REAL NOT NULL, gap REAL NOT NULL, gap_low REAL NOT NULL, gap_high REAL NOT NULL, turns REAL NOT NULL, recurrence REAL NOT NULL, instructions INTEGER NOT NULL, short_executions INTEGER NOT NULL);
+--   id                    index of the row
+--   function              name                        key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   module                name                        key
+--   address               64 bits                     key
+--   reason                name, or NULL               key
+--   reason_id             name, or NULL               key
+--   reason_file           name, or NULL               key
+--   reason_line           0 to 2^32-1                 key
+--   share                 0 to 1e+30                  largest
+--   samples               0 to 2^50                   sum
+--   trials                0 to 2^50                   sum
+--   disturbed             0 to 2^50                   sum
+--   cycles                up to 1e+30                 largest
+--   l1_cycles             up to 1e+30                 largest
+--   l1_least              up to 1e+30                 smallest
+--   gap                   any number                  smallest
+--   gap_low               any number                  smallest
+--   gap_high              any number                  largest
+--   turns                 up to 1e+30                 largest
+--   recurrence            0 to 1e+30                  smallest
+--   instructions          0 to 2^32-1                 largest
+--   short_executions      0 to 1                      largest

@@ -135,6 +135,26 @@ static inline void sound_fill_reuse(struct profile *profile, uint32_t use, uint3
 
 static inline void sound_fill_limits(struct profile *profile)
 {
+    *profile_add_ceiling_runs(profile) = (struct profile_ceiling_run){4e9, 3e9, 2e9, 1e9, 1e7, 1};
+    *profile_add_ceiling_loops(profile) = (struct profile_ceiling_loop){.function = "triad",
+                                                                        .file = "/src/a.c",
+                                                                        .line = 3,
+                                                                        .module = "/bin/a",
+                                                                        .address = 0x1130,
+                                                                        .reason_file = "/src/a.c",
+                                                                        .reason_line = 4,
+                                                                        .share = .5,
+                                                                        .samples = 100,
+                                                                        .trials = 3,
+                                                                        .cycles = 9,
+                                                                        .l1_cycles = 3,
+                                                                        .l1_least = 2.5,
+                                                                        .gap = 2.0 / 3,
+                                                                        .gap_low = .6,
+                                                                        .gap_high = .7,
+                                                                        .turns = 1000,
+                                                                        .recurrence = 1,
+                                                                        .instructions = 8};
     *profile_add_limit_runs(profile) = (struct profile_limit_run){"here", "a processor", 1, 8, 2};
     *profile_add_limit_loops(profile) = (struct profile_limit_loop){.function = "f(int)",
                                                                     .file = "/x/a.c",

@@ -279,6 +279,7 @@ static void files_of_version_12_are_read(void **state)
     assert_int_equal(
         sqlite3_exec(
             db,
+            "DROP TABLE ceiling_loop; DROP TABLE ceiling_run;"
             "DROP TABLE map_stop; DROP TABLE map_finding; DROP TABLE map_class; DROP TABLE "
             "map_variable;"
             "DROP TABLE map_instruction; DROP TABLE map_range; DROP TABLE map_run;"

@@ -25,9 +25,35 @@ static const char *const texts[CLONE_REASONS] = {
     [CLONE_RECURRENCE_LOST] = "would lose a recurrence through memory",
 };
 
+static const char *const ids[CLONE_REASONS] = {
+    [CLONE_ELIGIBLE] = "eligible",
+    [CLONE_NO_LOOP] = "no-loop",
+    [CLONE_CALLS] = "call",
+    [CLONE_INDIRECT] = "indirect-jump",
+    [CLONE_SYSTEM] = "system",
+    [CLONE_STACK] = "stack",
+    [CLONE_STRING] = "string",
+    [CLONE_X87] = "x87",
+    [CLONE_GATHERS] = "gather",
+    [CLONE_NO_FIELD] = "address",
+    [CLONE_STREAMS_PAST] = "streaming-store",
+    [CLONE_BRANCH] = "data-dependent-branch",
+    [CLONE_DIVIDES] = "integer-division",
+    [CLONE_LONG] = "too-long",
+    [CLONE_NO_ACCESS] = "no-access",
+    [CLONE_LINES] = "operands",
+    [CLONE_RECURRENCE_MADE] = "recurrence-made",
+    [CLONE_RECURRENCE_LOST] = "recurrence-lost",
+};
+
 const char *clone_reason_text(enum clone_reason reason)
 {
     return texts[reason];
+}
+
+const char *clone_reason_id(enum clone_reason reason)
+{
+    return ids[reason];
 }
 
 static void body_free(struct body *body)
@@ -70,6 +96,8 @@ static bool make_twin(struct body *body)
     free(emitted.starts);
     note_counter(body, emitted.clone);
     body->out->twin = emitted.clone;
+    body->out->places = emitted.places;
+    body->out->place_count = emitted.place_count;
     return true;
 }
 
@@ -133,5 +161,6 @@ void clone_free(struct clone *clone)
 {
     free(clone->made);
     free(clone->twin);
+    free(clone->places);
     *clone = (struct clone){0};
 }

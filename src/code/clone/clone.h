@@ -58,15 +58,23 @@ enum clone_reason {
     CLONE_REASONS
 };
 
+/* In a twin's code, by offset: where the loop itself would be. */
+struct clone_place {
+    uint32_t at;
+    uint64_t address;
+};
+
 struct clone {
     uint8_t reason; /* enum clone_reason; what follows is known if ELIGIBLE, but for culprit */
     uint64_t
         culprit; /* address of the instruction that is the reason; the loop's head if it is none */
     uint32_t instructions, blocks, ways, operands;
     double recurrence,
-        recurrence_after; /* cycles an iteration, of the way where they are largest */
-    struct wire_clone *made,
-        *twin; /* malloc's, to be given to the agent as they are; NULL if not eligible */
+        recurrence_after;           /* cycles an iteration, of the way where they are largest */
+    struct wire_clone *made, *twin; /* malloc's; NULL if not eligible */
+    struct clone_place
+        *places; /* of the twin: between any two of its instructions it can be left for the loop */
+    size_t place_count;
 };
 
 struct clone_request {
@@ -83,7 +91,12 @@ void clone_free(struct clone *clone);
 /* "calls a function": what the loop does, after "not eligible: ". Static. */
 const char *clone_reason_text(enum clone_reason reason);
 
-/* A clone of nothing: what its ticks count is the cost of the time stamps. BASE_NO_MEMORY. */
-enum base_status clone_of_nothing(struct wire_clone **made);
+/* "call": the same as a word for scripts, which keeps its meaning for ever. Static. */
+const char *clone_reason_id(enum clone_reason reason);
+
+/* A clone of nothing: what its ticks count is the cost of the time stamps. Or of a chain of instructions that takes that many
+   cycles more, on every processor that is known: a multiple of CLONE_CHAIN. BASE_NO_MEMORY. */
+enum { CLONE_CHAIN = 16, CLONE_CHAIN_MAX = 1 << 16 };
+enum base_status clone_of_chain(uint32_t cycles, struct wire_clone **made);
 
 #endif

@@ -30,6 +30,9 @@ struct output {
     struct jump *jumps;
     size_t jump_count, jump_capacity;
     uint32_t *starts; /* of blocks */
+    struct clone_place *places;
+    size_t place_count, place_capacity;
+    uint32_t loop_start, loop_end;
     uint32_t again, end, exits[WIRE_CLONE_EXITS_MAX];
     uint32_t saved; /* bit r: register r is put away */
     bool failed;    /* no memory */
@@ -76,6 +79,14 @@ static void put_jump(struct output *out, uint32_t label)
 {
     PUT(out, 0xe9);
     put_label(out, label);
+}
+
+/* What follows is, in the program, at that address. */
+static void note_place(struct output *out, uint64_t address)
+{
+    struct clone_place place = {(uint32_t)out->count, address};
+    if (out->body->twin && !UTIL_PUSH(out->places, out->place_count, out->place_capacity, place))
+        out->failed = true;
 }
 
 /* opcode: 0x89 stores, 0x8b loads, 64 bits. */
@@ -332,15 +343,20 @@ static bool label_of(struct output *out, uint64_t address, unsigned copy, uint32
 }
 
 /* jcc near; loop and jrcxz have no such form, and lead over a jump that does not. */
-static void put_branch(struct output *out, const uint8_t *code, unsigned length, uint32_t label)
+static void put_branch(struct output *out, const struct bounds_instruction *instruction,
+                       uint32_t label)
 {
-    unsigned at = 0;
+    const uint8_t *code = bytes_at(out->body, instruction->address);
+    unsigned at = 0, length = instruction->length;
     while (at + 1 < length && (code[at] == 0x2e || code[at] == 0x3e || code[at] == 0x67 ||
                                code[at] == 0xf2 || (code[at] & 0xf0) == 0x40))
         at++;
     if ((code[at] & 0xfc) == 0xe0) {
         put(out, code, length - 1);
-        PUT(out, 2, 0xeb, 5);
+        PUT(out, 2);
+        note_place(out, instruction->address + length);
+        PUT(out, 0xeb, 5);
+        note_place(out, target_of(instruction));
         put_jump(out, label);
         return;
     }
@@ -357,6 +373,7 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index)
     out->starts[number] = (uint32_t)out->count;
     for (uint32_t i = body->first[index]; i < body->first[index + 1]; i++) {
         const struct bounds_instruction *instruction = &body->code.instructions[i];
+        note_place(out, instruction->address);
         if (!instruction->branches && !instruction->jumps) {
             if (!put_instruction(out, i, copy))
                 return false;
@@ -366,12 +383,14 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index)
         if (!label_of(out, target_of(instruction), copy, &label))
             return false;
         if (falls)
-            put_branch(out, bytes_at(body, instruction->address), instruction->length, label);
+            put_branch(out, instruction, label);
         else if (label != number + 1)
             put_jump(out, label);
     }
     if (falls && !label_of(out, block->end, copy, &label))
         return false;
+    if (falls)
+        note_place(out, block->end);
     if (falls && label != number + 1)
         put_jump(out, label);
     return true;
@@ -382,6 +401,7 @@ static bool put_loop(struct output *out)
     struct body *body = out->body;
     uint32_t head = body->head;
     body->exit_count = 0;
+    note_place(out, body->request->flow->blocks[body->blocks[head]].start);
     if (head) /* the first block is not the one that is entered */
         put_jump(out, head);
     for (unsigned copy = 0; copy < body->copies; copy++)
@@ -450,7 +470,9 @@ static struct wire_clone *assemble(const struct output *out)
                                 .version = WIRE_CLONE_VERSION,
                                 .code_bytes = (uint32_t)out->count,
                                 .fixups = (uint32_t)out->fixup_count,
-                                .fills = (uint32_t)out->fill_count};
+                                .fills = (uint32_t)out->fill_count,
+                                .loop_start = out->loop_start,
+                                .loop_end = out->loop_end};
     uint8_t *at = (uint8_t *)(made + 1);
     memcpy(at, out->fixups, fixups);
     if (fills)
@@ -465,6 +487,7 @@ static void output_free(struct output *out)
     free(out->fixups);
     free(out->fills);
     free(out->jumps);
+    free(out->places);
 }
 
 static bool emit_all(struct output *out)
@@ -473,8 +496,10 @@ static bool emit_all(struct output *out)
     if (!put_first(out))
         return refuse(body, CLONE_LINES, 0);
     put_again_aligned(out);
+    out->loop_start = (uint32_t)out->count;
     if (!put_loop(out))
         return false;
+    out->loop_end = (uint32_t)out->count;
     put_exits(out, body->exit_count);
     put_end(out);
     settle_jumps(out);
@@ -493,6 +518,9 @@ bool emit_clone(struct body *body, struct emitted *emitted)
     out.starts = calloc((size_t)body->copies * body->block_count + 1, sizeof *out.starts);
     bool good = out.starts ? emit_all(&out) : out_of_memory(body);
     struct wire_clone *made = good ? assemble(&out) : NULL;
+    struct clone_place *places = made ? out.places : NULL;
+    if (made)
+        out.places = NULL;
     output_free(&out);
     if (!made) {
         free(out.starts);
@@ -503,15 +531,30 @@ bool emit_clone(struct body *body, struct emitted *emitted)
     made->lines = body->twin ? 0 : body->lines;
     made->copies = (uint8_t)body->copies;
     made->head = flow->blocks[body->blocks[body->head]].start;
-    *emitted = (struct emitted){made, out.starts};
+    *emitted = (struct emitted){made, out.starts, places, out.place_count};
     return true;
 }
 
-enum base_status clone_of_nothing(struct wire_clone **made)
+/* mov $, %ecx; a round of rotations, each of which waits for the one before; dec %ecx; jnz */
+static void put_chain(struct output *out, uint32_t cycles)
+{
+    uint32_t rounds = cycles / CLONE_CHAIN;
+    if (!rounds)
+        return;
+    PUT(out, 0xb9);
+    put(out, &rounds, sizeof rounds);
+    size_t first = out->count;
+    for (unsigned i = 0; i < CLONE_CHAIN; i++)
+        PUT(out, 0x48, 0xd1, 0xc0);
+    PUT(out, 0xff, 0xc9, 0x75, (uint8_t)(first - (out->count + 4)));
+}
+
+enum base_status clone_of_chain(uint32_t cycles, struct wire_clone **made)
 {
     struct output out = {.saved = 1U << BASE_RAX | 1U << BASE_RCX | 1U << BASE_RDX};
     put_first(&out);
     put_again_aligned(&out);
+    put_chain(&out, cycles);
     put_exits(&out, 1);
     put_end(&out);
     settle_jumps(&out);

@@ -113,10 +113,12 @@ bool compare_begin(struct body *body);
 /* lines.c: where the operands are in the yard, for body->copies. */
 bool lines_assign(struct body *body);
 
-/* emit.c: the clone. starts: by copy * block_count + block, and one more, where its code begins. The caller frees both. */
+/* emit.c: the clone. starts: by copy * block_count + block, and one more, where its code begins. The caller frees all. */
 struct emitted {
     struct wire_clone *clone;
     uint32_t *starts;
+    struct clone_place *places; /* of a twin */
+    size_t place_count;
 };
 bool emit_clone(struct body *body, struct emitted *emitted);
 

@@ -15,14 +15,19 @@
 
 #include "base/base.h"
 
+/* Name of the anonymous file of which the agent maps the yard (writable, below 2 GiB) and room for code (executable, near
+   the program, near its libraries), privately. headroom finds them by that. */
+#define WIRE_CLONE_FILE "headroom-clones"
+
 enum {
     WIRE_CLONE_VERSION = 1,
-    WIRE_CLONE_REPEATS_MAX = 15,
+    WIRE_CLONE_REPEATS_MAX = 255,
     WIRE_CLONE_CELLS_MAX = 16,
     WIRE_CLONE_LINE = 64,
     WIRE_CLONE_LINES_MAX = 256,
     WIRE_CLONE_EXITS_MAX = 16,
     WIRE_CLONE_CODE_MAX = 1 << 16,
+    WIRE_CLONE_VECTORS = 16384,
     /* what a byte of the lines is at first: as a float, a double, and an integer a normal number that is not 0 */
     WIRE_CLONE_PATTERN = 0x3f800000,
 };
@@ -47,17 +52,40 @@ struct wire_clone_control {
     uint64_t cells[WIRE_CLONE_CELLS_MAX]; /* what single words of the lines were at first */
 };
 
+/*
+ * What the agent needs to put the thread where it belongs, should headroom be killed while the code runs: then its end is a trap
+ * that the agent gets.
+ */
+struct wire_clone_rescue {
+    uint64_t end; /* where control.leave leads: an int3 */
+    uint64_t mask;
+    uint64_t exits[WIRE_CLONE_EXITS_MAX]; /* of a twin: run-time addresses, by control.exit */
+    uint32_t
+        twin; /* 1: it goes on behind the loop, with what is in its registers; else with those below */
+    uint32_t bytes; /* of vectors */
+    uint64_t general[BASE_GENERAL_REGISTERS], ip, flags;
+    _Alignas(64) uint8_t vectors[WIRE_CLONE_VECTORS]; /* as XSAVE has them */
+};
+
 struct wire_clone_yard {
     struct wire_clone_control control;
     uint8_t fill[4096 - sizeof(struct wire_clone_control)];
     uint8_t lines[WIRE_CLONE_LINES_MAX * WIRE_CLONE_LINE];
+    struct wire_clone_rescue rescue;
 };
+
+/* Flags as the code leaves them in control: CF, PF, AF, ZF, SF, OF of EFLAGS replaced. */
+static inline uint64_t wire_clone_flags(uint64_t eflags, uint64_t last)
+{
+    return (eflags & ~UINT64_C(0x8d5)) | (last >> 8 & 0xd5) | (last & 1) << 11;
+}
 
 struct wire_clone {
     uint32_t bytes; /* of all, this struct included */
     uint16_t version, exit_count;
     uint32_t code_bytes, fixups, fills;
     uint32_t lines;                       /* that it uses */
+    uint32_t loop_start, loop_end;        /* in the code: between the time stamps */
     uint64_t head;                        /* where the loop begins */
     uint64_t exits[WIRE_CLONE_EXITS_MAX]; /* where it goes on, by wire_clone_control.exit */
     uint8_t counter,

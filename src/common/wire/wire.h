@@ -82,7 +82,8 @@ struct wire_config {
     uint32_t
         sharing_ms; /* clock: cache lines that threads share are looked for; touches of a line that
                           are farther apart are not connected; 0: not looked for */
-    uint32_t reserved;
+    uint32_t
+        clones; /* 1: threads are borrowed to execute clones of loops (clones.h), nothing is sampled */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later */
 };
 

@@ -37,6 +37,7 @@ struct analysis_log {
     bool paths;     /* it holds path records */
     bool sharing;   /* it holds records of shared lines */
     uint32_t kinds; /* enum wire_kind_bits, from its configuration */
+    bool clones;    /* clones of loops were executed, and nothing was sampled */
 };
 
 /* The report for people (show/print.h). `state` is what `begin` made, or NULL. */

@@ -50,6 +50,7 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
         status = BASE_UNSUPPORTED;
         goto done;
     }
+    gather.spans = log->config.clones != 0; /* samples were taken by headroom itself */
     status = BASE_NO_MEMORY;
     if (!import_gather(&gather, &teller) || !import_describe(&gather, run) ||
         !import_reuse_finish(&gather, run) || !import_name(&gather, run, symbols, &teller) ||

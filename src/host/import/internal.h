@@ -233,7 +233,8 @@ struct import_gather {
     struct import_executed *executed; /* NULL: none */
     struct import_located *located;   /* NULL: nothing was located */
     struct import_sharing *sharing;   /* live; NULL: none */
-    bool spans;                   /* what was timed is in a region beside the log (import_spans) */
+    bool
+        spans; /* nothing was sampled: what was timed is in a region beside the log (import_spans), or clones were executed */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
     struct import_tick *ticks;

@@ -369,7 +369,8 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
 static const char *left_by(const struct import_gather *gather)
 {
     const struct analysis_log log = {.exact = gather->exact,
-                                     .spans = gather->spans,
+                                     .spans = gather->spans && !gather->log->config.clones,
+                                     .clones = gather->log->config.clones != 0,
                                      .paths = gather->paths,
                                      .sharing = gather->log->config.sharing_ms ||
                                                 gather->profile->shared_runs_count > 0,

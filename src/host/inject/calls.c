@@ -191,13 +191,13 @@ static uint64_t read_number(const char *text, const char *name, int base)
     return line ? strtoull(line + strlen(name), NULL, base) : 0;
 }
 
-static bool has_pending(const struct tracee *tracee)
+static bool has_pending(pid_t tid, uint64_t mask)
 {
     char text[4096];
-    if (!read_status(tracee->tid, text, sizeof text))
+    if (!read_status(tid, text, sizeof text))
         return true;
     uint64_t pending = read_number(text, "SigPnd:", 16) | read_number(text, "ShdPnd:", 16);
-    return (pending & ~tracee->mask) != 0;
+    return (pending & ~mask) != 0;
 }
 
 /* These return EINTR when a tracer stops them, although there is no signal. */
@@ -212,8 +212,7 @@ static bool gives_up(uint64_t number)
     return false;
 }
 
-/* What the kernel does with a system call that was interrupted, when no handler runs. */
-static void settle_call(const struct tracee *tracee, struct user_regs_struct *registers)
+void inject_settle_call(pid_t tid, uint64_t mask, struct user_regs_struct *registers)
 {
     long long number = (long long)registers->orig_rax, result = (long long)registers->rax;
     bool again =
@@ -221,7 +220,7 @@ static void settle_call(const struct tracee *tracee, struct user_regs_struct *re
     if (number < 0)
         return;
     if (result == -EINTR && gives_up((uint64_t)number))
-        again = !has_pending(tracee);
+        again = !has_pending(tid, mask);
     if (again)
         registers->rax = (uint64_t)number;
     else if (result == -RESTART_BLOCK)
@@ -339,7 +338,7 @@ static void call_thread(struct inject_calls *calls, const struct tracee *process
         return; /* gone; or traced by another, or not to be traced by anybody */
     if (stop_outside(&tracee, stack, &stopped)) {
         struct user_regs_struct before = tracee.registers;
-        settle_call(&tracee, &before);
+        inject_settle_call(tid, tracee.mask, &before);
         stopped = execute(&tracee, stack, &before);
     }
     if (!stopped || ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)tracee.held) != 0)

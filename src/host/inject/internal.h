@@ -145,6 +145,12 @@ bool inject_batch_step(struct inject_batch *batch);
 void inject_batch_cut(struct inject_batch *batch);
 void inject_batch_free(struct inject_batch *batch);
 
+/* ---- stopped threads (calls.c) ------------------------------------------------------------------ */
+
+struct user_regs_struct;
+/* What the kernel does with a system call that a stop has interrupted, when no handler runs. mask: of signals. */
+void inject_settle_call(pid_t tid, uint64_t mask, struct user_regs_struct *registers);
+
 /* ---- samples (sampler.h) ----------------------------------------------------------------------- */
 
 enum { INJECT_SAMPLE_NS = 250000 }; /* of CPU time, between two samples of a thread */

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "cache/cache.h"
 #include "inject/inject.h"
+#include "trial/trial.h"
 #include "wire/instrumented.h"
 #include "wire/wire.h"
 
@@ -208,6 +209,16 @@ enum launch_outcome launch_spans(const struct launch_spans_request *request,
 
 /* Leaves the region open. */
 void launch_spans_free(struct launch_spans_result *timed);
+
+/* ---- clones of loops executed (trial/trial.h) ------------------------------------------------- */
+
+/*
+ * As launch_record, signals and limits included; config.clones is filled in, as is the trials' agent. cfg_start has been called.
+ * *tried: on LAUNCH_OK, the caller's: trial_result_free.
+ */
+enum launch_outcome launch_clones(const struct launch_request *request,
+                                  const struct trial_request *trials, struct trial_result *tried,
+                                  struct launch_result *result, char *error);
 
 /* ---- programs built by `headroom cc` --------------------------------------------------------- */
 

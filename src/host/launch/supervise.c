@@ -122,12 +122,14 @@ bool launch_is_alive(uint32_t pid)
     return (state != 'Z' && state != 'X') || threads > 1;
 }
 
-/* Looks without reaping, so that the pid stays the program's while signals are passed on. */
+/* Looks without reaping, so that the pid stays the program's while signals are passed on. That another thread of headroom
+   has stopped it by tracing is reported as well. */
 static bool has_ended(pid_t child)
 {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == child;
+           info.si_pid == child &&
+           (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
 
 /* Fills exited, exit_code, signal, cpu_s, peak_bytes, faults, switches. */

@@ -575,8 +575,7 @@ struct profile_wait {
 };
 
 struct profile_run {
-    const char *
-        verb; /* "run", "waste", "reuse", "paths", "interference", "sharing", "limits", "map", "stat" */
+    const char *verb;                /* as the command line has it: "run", "limits", ... */
     const char *engine;              /* "live", "exact", "built", "static" */
     const char *source;              /* "pmu", "clock", "count"; NULL */
     const char *weighting;           /* "accesses", "cpu-time", "time", "cycles" */
@@ -1116,6 +1115,45 @@ struct profile_map_stop {
     uint32_t line;    /* that a debugger shows there */
 };
 
+/* ---- loops with all accesses in the first-level cache: `headroom ceiling`, since version 14 ---- */
+
+/* Of the samples that the loops were found by. At most one row. */
+struct profile_ceiling_run {
+    double cpu_ns;       /* of all samples, in user mode */
+    double innermost_ns; /* in innermost loops */
+    double eligible_ns;  /* in those that can be cloned */
+    double measured_ns;  /* in those of which there is a figure */
+    double held_ns;      /* for which threads were stopped */
+    uint64_t other;      /* innermost loops that are not listed */
+};
+
+/* An innermost loop. Cycles are an iteration; negative: not known. id = index. */
+struct profile_ceiling_loop {
+    const char *function; /* never NULL */
+    const char *file;     /* NULL: unknown */
+    uint32_t line;        /* 0: unknown */
+    const char *module;
+    uint64_t address;      /* of its head: ELF virtual address */
+    const char *reason;    /* a clause: why it cannot be cloned; NULL: it can */
+    const char *reason_id; /* the same as a word that stays the same; NULL likewise */
+    const char *reason_file;
+    uint32_t reason_line; /* where that is; NULL and 0: unknown */
+    double share;         /* of the CPU time */
+    uint64_t samples;
+    uint64_t trials;          /* that gave a figure */
+    uint64_t disturbed;       /* that did not: the thread lost its processor, or came elsewhere */
+    double cycles;            /* as the program executes it */
+    double l1_cycles;         /* with all accesses in the first-level cache */
+    double l1_least;          /* the same in the fastest trial */
+    double gap;               /* 1 - l1_cycles / cycles: what is saved at most */
+    double gap_low, gap_high; /* quartiles of the trials */
+    double turns;             /* iterations of an execution: median; negative: not known */
+    double recurrence;        /* by the machine's model */
+    uint32_t instructions;
+    uint32_t
+        short_executions; /* 1: executions are so short that the stop before them would show: no gap */
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -1207,7 +1245,9 @@ struct profile_map_stop {
     X(map_variables, map_variable)                                                                 \
     X(map_classes, map_class)                                                                      \
     X(map_findings, map_finding)                                                                   \
-    X(map_stops, map_stop)
+    X(map_stops, map_stop)                                                                         \
+    X(ceiling_runs, ceiling_run)                                                                   \
+    X(ceiling_loops, ceiling_loop)
 
 struct profile {
     struct profile_run run;

@@ -1111,6 +1111,45 @@ static const struct schema_column span_sleeps_columns[] = {
 TABLE(span_sleeps, span_sleep, "block_sleep", 7, .order = SCHEMA_ASCENDING);
 
 /* Keys of table `run`, whose only item is that of the profile. */
+static const struct schema_column ceiling_runs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(ceiling_run, cpu_ns), WEIGHT, SUM},
+    {MEMBER(ceiling_run, innermost_ns), WEIGHT, SUM},
+    {MEMBER(ceiling_run, eligible_ns), WEIGHT, SUM},
+    {MEMBER(ceiling_run, measured_ns), WEIGHT, SUM},
+    {MEMBER(ceiling_run, held_ns), WEIGHT, SUM},
+    {MEMBER(ceiling_run, other), COUNT, LARGER},
+};
+TABLE(ceiling_runs, ceiling_run, "ceiling_run", 14, .most = 1, .merging = SCHEMA_SINGLE);
+
+static const struct schema_column ceiling_loops_columns[] = {
+    {POSITION("id")},
+    {MEMBER(ceiling_loop, function), NAME, KEY},
+    {MEMBER(ceiling_loop, file), NAME_OR_NULL, KEY},
+    {MEMBER(ceiling_loop, line), NUMBER32, KEY},
+    {MEMBER(ceiling_loop, module), NAME, KEY},
+    {MEMBER(ceiling_loop, address), ADDRESS, KEY},
+    {MEMBER(ceiling_loop, reason), NAME_OR_NULL, KEY},
+    {MEMBER(ceiling_loop, reason_id), NAME_OR_NULL, KEY},
+    {MEMBER(ceiling_loop, reason_file), NAME_OR_NULL, KEY},
+    {MEMBER(ceiling_loop, reason_line), NUMBER32, KEY},
+    {MEMBER(ceiling_loop, share), WEIGHT, LARGER},
+    {MEMBER(ceiling_loop, samples), COUNT, SUM},
+    {MEMBER(ceiling_loop, trials), COUNT, SUM},
+    {MEMBER(ceiling_loop, disturbed), COUNT, SUM},
+    {MEMBER(ceiling_loop, cycles), MEASURE, LARGER},
+    {MEMBER(ceiling_loop, l1_cycles), MEASURE, LARGER},
+    {MEMBER(ceiling_loop, l1_least), MEASURE, SMALLER},
+    {MEMBER(ceiling_loop, gap), FINITE, SMALLER},
+    {MEMBER(ceiling_loop, gap_low), FINITE, SMALLER},
+    {MEMBER(ceiling_loop, gap_high), FINITE, LARGER},
+    {MEMBER(ceiling_loop, turns), MEASURE, LARGER},
+    {MEMBER(ceiling_loop, recurrence), WEIGHT, SMALLER},
+    {MEMBER(ceiling_loop, instructions), NUMBER32, LARGER},
+    {MEMBER(ceiling_loop, short_executions), BELOW(2), LARGER},
+};
+TABLE(ceiling_loops, ceiling_loop, "ceiling_loop", 14);
+
 static const struct schema_column run_columns[] = {
     {MEMBER(run, verb), TEXT, SAME},
     {MEMBER(run, engine), TEXT, SAME},

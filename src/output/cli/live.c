@@ -296,6 +296,14 @@ bool live_conclude(struct recording *recording)
     return recording_finish(recording, "live");
 }
 
+static enum launch_outcome launch(struct live *live)
+{
+    struct recording *recording = &live->recording;
+    return recording->sequel && recording->sequel->launch
+               ? recording->sequel->launch(recording, &live->request)
+               : launch_record(&live->request, &recording->result, recording->error);
+}
+
 int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command,
              const struct recording_sequel *sequel, void *sequel_state)
 {
@@ -317,8 +325,7 @@ int live_run(const struct settings *settings, const char *verb, uint32_t kinds, 
     fill_request(&live, kinds);
     int code = prepare(&live);
     if (!code)
-        code = recording_refuse(recording,
-                                launch_record(&live.request, &recording->result, recording->error));
+        code = recording_refuse(recording, launch(&live));
     if (!code) {
         code = recording_exit_code(recording);
         keep = !live_conclude(recording);

@@ -21,6 +21,9 @@ struct recording_sequel {
     void (*prepare)(struct recording *recording);
     /* The profile is in its place, recording->written; the report follows. */
     void (*run)(struct recording *recording);
+    /* How the program is launched; NULL: launch_record. */
+    enum launch_outcome (*launch)(struct recording *recording,
+                                  const struct launch_request *request);
 };
 
 /* Begin with these four, log -1 and region -1, everything else zeroed. */

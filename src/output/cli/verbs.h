@@ -20,7 +20,7 @@ struct util_text;
 /* The verbs, in the order in which they are listed. Each has a file of its own that defines NAME_verb. */
 /* clang-format off */ /* it never settles on one form of such a list */
 #define VERBS(X) \
-    X(run) X(waste) X(reuse) X(paths) X(interference) X(sharing) X(limits) X(locality) X(map) X(stat) \
+    X(run) X(waste) X(reuse) X(paths) X(interference) X(sharing) X(limits) X(ceiling) X(locality) X(map) X(stat) \
     X(cc) X(cxx) X(fortran) X(report) X(merge) X(check) \
     X(diff) X(export) X(view) X(calibrate) X(doctor) X(help)
 /* clang-format on */

@@ -421,7 +421,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
         return;
     exec_counted(-1);
     bool spans = agent.region->config.spans != 0;
-    if (is_go_program() || being_traced() || (!spans && !load_decoder())) {
+    if (is_go_program() || being_traced() || (!agent_samples_nothing() && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);
         agent.region = NULL;
         return;
@@ -430,7 +430,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     begin_process(false);
     wire_supersede(agent.region, agent.pid, agent.process);
     find_static_storage();
-    if (spans)
+    if (agent_samples_nothing())
         agent.counted = AGENT_NOWHERE;
     else
         choose_source();
@@ -443,6 +443,8 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
+    if (agent.region->config.clones)
+        clones_start();
     if (spans) {
         modules_wait(); /* while a call is timed is not the time to wait */
         spans_start();

@@ -656,6 +656,14 @@ void imports_hook(const struct spans_region *region, const struct agent_module *
 /* In the child: nobody is at it any more. */
 void imports_after_fork(void);
 
+/* ---- clones of loops (clones.c) ------------------------------------------------------- */
+
+/* At the start. */
+void clones_start(void);
+/* A thread whose tracer is gone has come to the end of placed code, or to an address where it was to be stopped: it goes on as if
+   nothing had been. False: it is neither. */
+bool clones_return(const siginfo_t *info, ucontext_t *context);
+
 /* ---- process-wide (agent.c) ---------------------------------------------------------- */
 
 struct agent_state {
@@ -693,6 +701,12 @@ static inline uint64_t agent_control_block(void)
 static inline bool agent_owns(uint64_t ip)
 {
     return ip >= agent.image_start && ip < agent.image_end;
+}
+
+/* Spans are timed, or clones executed: threads have no ticks, and nothing is sampled in them. */
+static inline bool agent_samples_nothing(void)
+{
+    return agent.region->config.spans || agent.region->config.clones;
 }
 
 static inline bool agent_active(void)

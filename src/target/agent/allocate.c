@@ -321,7 +321,7 @@ static bool begin(struct agent_thread *self, size_t bytes)
 /* False: nothing is recorded in this thread, now or ever. */
 static bool may_record(const struct agent_thread *self)
 {
-    if (agent_active() && !agent.region->config.spans &&
+    if (agent_active() && !agent_samples_nothing() &&
         !atomic_load_explicit(&agent.filtered, memory_order_relaxed)) {
         own.left =
             LATER_BYTES; /* until the thread has begun; in the child of a vfork the parent's */

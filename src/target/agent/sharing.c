@@ -101,7 +101,7 @@ void sharing_begin(struct agent_thread *self)
     self->sharing.number = number;
     self->sharing.began_ns = os_now_ns(CLOCK_MONOTONIC);
     self->sharing.later = self->sharing.earlier = look_at_waits(self->sharing.began_ns);
-    if (self->sharing.number && !agent.region->config.spans)
+    if (self->sharing.number && !agent_samples_nothing())
         atomic_fetch_add_explicit(&agent.region->threads_begun, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
 }

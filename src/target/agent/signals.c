@@ -181,6 +181,8 @@ void agent_handle(int number, siginfo_t *info, void *context)
     struct agent_thread *self = agent_self;
     if (info->si_code == SI_KERNEL && (agent_redirect(context) || calls_return(context)))
         return;
+    if (agent.region->config.clones && clones_return(info, context))
+        return;
     if (!is_ours(info)) {
         forward(info, context);
         return;

@@ -115,7 +115,7 @@ static void start_ticks(struct agent_thread *self)
 {
     if (agent.region->config.spans)
         hook_thread_begin(self->tid);
-    else if (!sample_start(self))
+    else if (!agent_samples_nothing() && !sample_start(self))
         agent_degrade(WIRE_DEGRADED_NO_TIMER);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The verbs that know what to make of a profile. */
 #include "analysis/analysis.h"
+#include "ceiling/ceiling.h"
 #include "interference/interference.h"
 #include "limits/limits.h"
 #include "map/map.h"
@@ -14,6 +15,15 @@
 #include <stddef.h>
 
 const struct analysis *const analyses[] = {
-    &waste_analysis,  &reuse_analysis, &paths_analysis, &interference_analysis, &sharing_analysis,
-    &limits_analysis, &map_analysis,   &stat_analysis,  &run_analysis,          NULL,
+    &waste_analysis,
+    &reuse_analysis,
+    &paths_analysis,
+    &interference_analysis,
+    &sharing_analysis,
+    &limits_analysis,
+    &ceiling_analysis,
+    &map_analysis,
+    &stat_analysis,
+    &run_analysis,
+    NULL,
 };

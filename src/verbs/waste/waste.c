@@ -16,7 +16,7 @@ static bool was_left(const struct analysis_log *log)
 {
     bool nothing = log->kinds == 0 && (log->exact || log->sharing);
     bool any = log->exact ? !nothing : !nothing && !(log->kinds & WIRE_REUSES);
-    return any && !log->spans && !log->paths;
+    return any && !log->spans && !log->paths && !log->clones;
 }
 
 static unsigned kinds_of(const struct profile *profile)

@@ -244,7 +244,7 @@ uint64_t runner_stamps(void)
     uint64_t least = UINT64_MAX;
     void *behind;
     get_memory();
-    if (!nothing && clone_of_nothing(&nothing) != BASE_OK)
+    if (!nothing && clone_of_chain(0, &nothing) != BASE_OK)
         abort();
     wire_clone_place(nothing, (uint64_t)run.yard, 0, 0, run.code);
     /* It ends in a jump: to behind the one that leads to it. */

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads borrowed, by PTRACE_SEIZE, which the thread does not notice. A system call in which a thread waits would: some
+ * return EINTR. So a thread is only stopped that does not wait; should it have begun to meanwhile, the call is made once more
+ * (inject_settle_call).
+ *
+ * Traps by debug registers and int3 are forced on a thread: were they blocked or ignored the kernel would change what the
+ * program has set for them. That is why they, and signals of faults, stay open meanwhile, and why a process that ignores one of
+ * them is left alone. They never reach the program: whoever traces sees them first.
+ */
+#include "inject/borrow.h"
+
+#include "inject/internal.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    LOOK_US =
+        50, /* between looks for a stop: the processor that looks may share its core with the thread */
+    HARDWARE_TRAP = 4, /* si_code TRAP_HWBKPT */
+};
+
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+
+static const uint64_t faults =
+    BIT(SIGTRAP) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGSYS);
+
+/* ---- stops --------------------------------------------------------------------------------- */
+
+struct stop {
+    int number, event; /* event: 0: a signal is about to be delivered */
+};
+
+static bool look(struct inject_loan *loan, struct stop *stop)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)loan->tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) !=
+        0) {
+        loan->gone = errno == ECHILD;
+        return false;
+    }
+    if (info.si_pid != loan->tid)
+        return false;
+    if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED) {
+        /* Of its end its parent hears when the tracer has. */
+        if (loan->tid != loan->program)
+            waitpid(loan->tid, &(int){0}, WNOHANG | __WALL);
+        loan->gone = true;
+        return false;
+    }
+    if (waitid(P_PID, (id_t)loan->tid, &info, WSTOPPED | WNOHANG | __WALL) != 0 ||
+        info.si_pid != loan->tid)
+        return false;
+    *stop = (struct stop){info.si_status & 0xff, info.si_status >> 8};
+    return true;
+}
+
+static bool await(struct inject_loan *loan, struct stop *stop, uint64_t until_ns)
+{
+    for (;;) {
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_US * 1000}, NULL);
+        if (look(loan, stop))
+            return true;
+        if (loan->gone || os_now_ns(CLOCK_MONOTONIC) > until_ns)
+            return false;
+    }
+}
+
+static bool go_on(struct inject_loan *loan, int number)
+{
+    if (ptrace(PTRACE_CONT, loan->tid, NULL, (void *)(long)number) == 0)
+        return true;
+    loan->gone = true;
+    return false;
+}
+
+static bool is_group_stop(const struct stop *stop)
+{
+    return stop->event == PTRACE_EVENT_STOP && stop->number != SIGTRAP;
+}
+
+/* ---- whether it may be borrowed ------------------------------------------------------------------ */
+
+static uint64_t number_of(const char *text, const char *name, int base, uint64_t missing)
+{
+    const char *line = strstr(text, name);
+    return line ? strtoull(line + strlen(name), NULL, base) : missing;
+}
+
+static bool read_status(pid_t pid, pid_t tid, char text[4096])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, text, 4095) : -1;
+    if (file >= 0)
+        close(file);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+static bool may_be_borrowed(pid_t pid, pid_t tid)
+{
+    char text[4096];
+    uint64_t ip, sp;
+    return read_status(pid, tid, text) && strstr(text, "State:\tR") &&
+           number_of(text, "TracerPid:", 10, 1) == 0 &&
+           (number_of(text, "SigIgn:", 16, faults) & faults) == 0 &&
+           (number_of(text, "SigPnd:", 16, faults) & faults) == 0 &&
+           (number_of(text, "ShdPnd:", 16, faults) & faults) == 0 &&
+           number_of(text, "Seccomp:", 10, 0) == 0 &&
+           inject_task_look((uint32_t)pid, (uint32_t)tid, &ip, &sp) == INJECT_TASK_RUNS;
+}
+
+/* ---- stopped at a time ------------------------------------------------------------------------- */
+
+/* A fault or trap that the thread will hear of as soon as it goes on. */
+static bool has_fault(const struct inject_loan *loan)
+{
+    char text[4096];
+    return read_status(loan->pid, loan->tid, text) &&
+           (number_of(text, "SigPnd:", 16, 0) & faults) != 0;
+}
+
+/*
+ * The next stop; when the time is over it is asked to stop. Then the wait is as long as it takes, since nobody else could let it
+ * go: it has to get a processor first. A trap that came at the same moment is reported in place of that stop: it
+ * would otherwise wait for the thread, and find it where it has no business. False: it is gone.
+ */
+static bool stop_by(struct inject_loan *loan, uint64_t until_ns, struct stop *stop)
+{
+    if (await(loan, stop, until_ns))
+        return true;
+    if (loan->gone || ptrace(PTRACE_INTERRUPT, loan->tid, NULL, NULL) != 0 ||
+        !await(loan, stop, UINT64_MAX))
+        return false;
+    if (stop->event != PTRACE_EVENT_STOP || is_group_stop(stop) || !has_fault(loan))
+        return true;
+    return go_on(loan, 0) && await(loan, stop, UINT64_MAX);
+}
+
+/* ---- registers --------------------------------------------------------------------------------- */
+
+static bool get_registers(struct inject_loan *loan)
+{
+    return ptrace(PTRACE_GETREGS, loan->tid, NULL, &loan->registers) == 0;
+}
+
+/* No system call is made again, whatever the registers look like. */
+static bool set_registers(struct inject_loan *loan)
+{
+    loan->registers.orig_rax = UINT64_MAX;
+    return ptrace(PTRACE_SETREGS, loan->tid, NULL, &loan->registers) == 0;
+}
+
+static bool set_debug(struct inject_loan *loan, unsigned number, uint64_t value)
+{
+    size_t at = offsetof(struct user, u_debugreg) + number * sizeof(uint64_t);
+    return ptrace(PTRACE_POKEUSER, loan->tid, (void *)at, (void *)value) == 0;
+}
+
+static void disarm(struct inject_loan *loan)
+{
+    if (loan->armed)
+        set_debug(loan, 7, 0);
+    loan->armed = false;
+}
+
+/* Execution of one byte each: R/W and LEN bits are 0. */
+static bool arm(struct inject_loan *loan, const uint64_t *addresses, unsigned count)
+{
+    uint64_t control = 0;
+    disarm(loan);
+    for (unsigned i = 0; i < count; i++) {
+        if (!set_debug(loan, i, addresses[i]))
+            return false;
+        control |= UINT64_C(1) << 2 * i;
+    }
+    loan->armed = true;
+    return set_debug(loan, 7, control);
+}
+
+bool inject_borrow_save(struct inject_loan *loan, struct inject_state *state)
+{
+    struct iovec place = {state->vectors, sizeof state->vectors};
+    state->registers = loan->registers;
+    if (ptrace(PTRACE_GETREGSET, loan->tid, (void *)NT_X86_XSTATE, &place) != 0)
+        return false;
+    state->bytes = place.iov_len;
+    return state->bytes < sizeof state->vectors;
+}
+
+bool inject_borrow_restore(struct inject_loan *loan, const struct inject_state *state)
+{
+    struct iovec place = {(void *)state->vectors, state->bytes};
+    loan->registers = state->registers;
+    return ptrace(PTRACE_SETREGSET, loan->tid, (void *)NT_X86_XSTATE, &place) == 0 &&
+           set_registers(loan);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+bool inject_borrow_read(const struct inject_loan *loan, uint64_t address, void *out, size_t bytes)
+{
+    struct iovec local = {out, bytes}, remote = {(void *)address, bytes};
+    return process_vm_readv(loan->tid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+bool inject_borrow_write(const struct inject_loan *loan, uint64_t address, const void *bytes,
+                         size_t count)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)loan->tid);
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = file >= 0 && pwrite(file, bytes, count, (off_t)address) == (ssize_t)count;
+    if (file >= 0)
+        close(file);
+    return good;
+}
+
+/* ---- the loan ---------------------------------------------------------------------------------- */
+
+/* Signal handlers may have changed the mask since, or the program. */
+static bool look_inside(struct inject_loan *loan)
+{
+    return get_registers(loan) &&
+           ptrace(PTRACE_GETSIGMASK, loan->tid, (void *)sizeof loan->mask, &loan->mask) == 0;
+}
+
+bool inject_borrow(struct inject_loan *loan, pid_t program, pid_t pid, pid_t tid)
+{
+    *loan = (struct inject_loan){.pid = pid, .tid = tid, .program = program};
+    if (!may_be_borrowed(pid, tid))
+        return false;
+    loan->refused = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+    if (loan->refused)
+        return false;
+    struct stop stop;
+    while (stop_by(loan, 0, &stop) && stop.event != PTRACE_EVENT_STOP)
+        if (!go_on(loan, stop.event ? 0 : stop.number))
+            break;
+    loan->stopped = !loan->gone && is_group_stop(&stop);
+    if (loan->gone)
+        return false;
+    if (look_inside(loan) && !loan->stopped && (int64_t)loan->registers.orig_rax < 0 &&
+        !(loan->mask & BIT(SIGTRAP)))
+        return true;
+    inject_give_back(loan);
+    return false;
+}
+
+static bool is_hit(const struct inject_loan *loan, const struct stop *stop,
+                   const uint64_t *addresses, unsigned count)
+{
+    siginfo_t info;
+    if (stop->event || stop->number != SIGTRAP ||
+        ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, &info) != 0 || info.si_code != HARDWARE_TRAP)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (loan->registers.rip == addresses[i])
+            return true;
+    return false;
+}
+
+bool inject_borrow_until(struct inject_loan *loan, const uint64_t *addresses, unsigned count,
+                         uint64_t limit_ns)
+{
+    struct stop stop;
+    uint64_t until_ns = os_now_ns(CLOCK_MONOTONIC) + limit_ns;
+    bool hit = false;
+    if (!arm(loan, addresses, count) || !go_on(loan, 0))
+        return false;
+    while (stop_by(loan, until_ns, &stop)) {
+        loan->stopped |= is_group_stop(&stop);
+        hit = get_registers(loan) && is_hit(loan, &stop, addresses, count);
+        if (hit || stop.event == PTRACE_EVENT_STOP)
+            break;
+        /* A handler may block the trap, which would then end the program: not with a debug register armed. */
+        if (!stop.event)
+            disarm(loan);
+        until_ns = stop.event ? until_ns : 0;
+        if (!go_on(loan, stop.event ? 0 : stop.number))
+            return false;
+    }
+    if (loan->gone)
+        return false;
+    disarm(loan);
+    return look_inside(loan) && hit && !loan->stopped;
+}
+
+static enum inject_executed judge(struct inject_loan *loan, const struct stop *stop, uint64_t end,
+                                  bool *over)
+{
+    siginfo_t info = {.si_code = 0};
+    *over = true;
+    loan->stopped |= is_group_stop(stop);
+    if (!get_registers(loan)) {
+        loan->gone = true;
+        return INJECT_LOST;
+    }
+    if (loan->stopped)
+        return INJECT_LOST;
+    if (stop->event == 0 && stop->number == SIGTRAP && loan->registers.rip == end + 1)
+        return INJECT_EXECUTED;
+    if (stop->event == 0 && BIT(stop->number) & faults &&
+        ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, &info) == 0 && info.si_code > 0 &&
+        stop->number != SIGTRAP)
+        return INJECT_FAULTED;
+    if (stop->event == PTRACE_EVENT_STOP)
+        return INJECT_CUT;
+    /* One for the program: it gets it as it came when the thread is given back from this stop. */
+    *over = stop->event == 0 && !(stop->number == SIGTRAP && info.si_code > 0);
+    loan->held = *over ? stop->number : loan->held;
+    return INJECT_LOST;
+}
+
+/* Of a thread that has stopped. 0: not known. */
+static uint64_t cpu_ns_of(const struct inject_loan *loan)
+{
+    char path[64], text[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)loan->pid, (int)loan->tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+    if (file >= 0)
+        close(file);
+    text[got > 0 ? got : 0] = 0;
+    return strtoull(text, NULL, 10);
+}
+
+enum inject_executed inject_borrow_execute(struct inject_loan *loan, uint64_t end,
+                                           uint64_t limit_ns)
+{
+    struct stop stop;
+    uint64_t blocked = ~faults, until_ns = os_now_ns(CLOCK_MONOTONIC) + limit_ns;
+    enum inject_executed executed = INJECT_LOST;
+    bool over = false;
+    uint64_t begun_ns = cpu_ns_of(loan);
+    if (!set_registers(loan) ||
+        ptrace(PTRACE_SETSIGMASK, loan->tid, (void *)sizeof blocked, &blocked) != 0 ||
+        !go_on(loan, 0))
+        return INJECT_LOST;
+    while (stop_by(loan, until_ns, &stop)) {
+        executed = judge(loan, &stop, end, &over);
+        if (over || !go_on(loan, 0))
+            break;
+    }
+    if (!over || loan->gone)
+        executed = INJECT_LOST;
+    loan->cpu_ns = cpu_ns_of(loan) - begun_ns;
+    if (!loan->gone)
+        ptrace(PTRACE_SETSIGMASK, loan->tid, (void *)sizeof loan->mask, &loan->mask);
+    return executed;
+}
+
+bool inject_borrow_move(struct inject_loan *loan)
+{
+    return set_registers(loan);
+}
+
+size_t inject_borrow_parts(const struct inject_loan *loan, const char *path, const char *name,
+                           struct inject_part parts[INJECT_PARTS_MAX])
+{
+    struct inject_maps maps = {.at = 0};
+    struct inject_mapping mapping;
+    char file[64];
+    size_t count = 0, bytes = (size_t)snprintf(file, sizeof file, "/memfd:%s ", name);
+    if (inject_maps_read(&maps, (uint32_t)loan->pid) == 0)
+        while (count < INJECT_PARTS_MAX && inject_maps_next(&maps, &mapping)) {
+            struct inject_part *part = &parts[count];
+            part->named = strncmp(mapping.path, file, bytes) == 0;
+            if (!part->named && (!mapping.executable || strcmp(mapping.path, path) != 0))
+                continue;
+            part->start = mapping.start;
+            part->bytes = mapping.end - mapping.start;
+            part->offset = mapping.offset;
+            part->executable = mapping.executable;
+            count++;
+        }
+    inject_maps_free(&maps);
+    return count;
+}
+
+/* A system call that the stop has interrupted is made again where the kernel would not. */
+static void settle(struct inject_loan *loan)
+{
+    struct user_regs_struct settled = loan->registers;
+    inject_settle_call(loan->tid, loan->mask, &settled);
+    if (memcmp(&settled, &loan->registers, sizeof settled) != 0)
+        ptrace(PTRACE_SETREGS, loan->tid, NULL, &settled);
+}
+
+void inject_give_back(struct inject_loan *loan)
+{
+    if (loan->gone)
+        return;
+    disarm(loan);
+    if (!loan->stopped)
+        settle(loan);
+    ptrace(PTRACE_DETACH, loan->tid, NULL, (void *)(long)loan->held);
+}

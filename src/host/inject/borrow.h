@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A thread of the program is borrowed for a moment: stopped, led to an address, made to execute code that was placed in its
+ * process, and given back with every register, vector registers, flags and signal mask included, as they were. All from outside, by
+ * ptrace and the processor's debug registers: nothing in the program's own code is changed.
+ *
+ * While placed code runs no signal can be delivered in it: those that can be blocked are, and wait for the thread to be given
+ * back; a fault in it is kept from the program. Stop signals end the loan. Should headroom be killed in between, the
+ * thread goes on in the placed code, which has to end in an address that the agent knows.
+ *
+ * A thread belongs to the thread of headroom that has borrowed it, until it is given back.
+ */
+#ifndef HEADROOM_INJECT_BORROW_H
+#define HEADROOM_INJECT_BORROW_H
+
+#include "base/base.h"
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+enum { INJECT_STATE_BYTES = 16384 /* WIRE_CLONE_VECTORS */, INJECT_STOPS_MAX = 4 };
+
+struct inject_loan {
+    pid_t pid, tid,
+        program; /* program: headroom's child, which another thread of headroom waits for */
+    struct user_regs_struct
+        registers; /* where it is; general registers are the caller's to change between calls */
+    uint64_t mask;
+    int held;     /* a signal that came meanwhile; delivered when it is given back */
+    int refused;  /* errno: it cannot be traced; 0: it can */
+    bool gone;    /* it has ended, or does not stop: nothing can be done any more */
+    bool stopped; /* by a stop signal: to be given back at once */
+    bool armed;   /* some debug register */
+    uint64_t
+        cpu_ns; /* of the thread, that the last inject_borrow_execute took: to stop and go on, too, but not what it waited for a
+                        processor */
+};
+
+/*
+ * Stops a thread that computes. False: it waits in the kernel, is traced by another, ignores signals that code could raise, or
+ * is gone: it was not disturbed, or is again as it was.
+ */
+bool inject_borrow(struct inject_loan *loan, pid_t program, pid_t pid, pid_t tid);
+
+/*
+ * Lets it go on by itself until it is about to execute one of the addresses (at most INJECT_STOPS_MAX). A signal
+ * is delivered, and ends the wait. False: it did not within that time; it is stopped anywhere, or gone.
+ */
+bool inject_borrow_until(struct inject_loan *loan, const uint64_t *addresses, unsigned count,
+                         uint64_t limit_ns);
+
+enum inject_executed {
+    INJECT_EXECUTED, /* it has come to the end */
+    INJECT_CUT,      /* the time was over: it is somewhere in between */
+    INJECT_FAULTED,  /* a signal of a fault, which was discarded; it is at the instruction */
+    INJECT_LOST,     /* gone, or stopped by a signal */
+};
+
+/* Executes from where registers.rip is, until the int3 at `end`, with registers as they are in the loan. */
+enum inject_executed inject_borrow_execute(struct inject_loan *loan, uint64_t end,
+                                           uint64_t limit_ns);
+
+/* Everything that registers hold. */
+struct inject_state {
+    struct user_regs_struct registers;
+    size_t bytes;
+    _Alignas(64) uint8_t vectors[INJECT_STATE_BYTES];
+};
+bool inject_borrow_save(struct inject_loan *loan, struct inject_state *state);
+bool inject_borrow_restore(struct inject_loan *loan, const struct inject_state *state);
+
+/* Of the process, whatever its protection (memory that is not its own file's stays so). */
+bool inject_borrow_read(const struct inject_loan *loan, uint64_t address, void *out, size_t bytes);
+bool inject_borrow_write(const struct inject_loan *loan, uint64_t address, const void *bytes,
+                         size_t count);
+
+/* Where it is to go on: loan->registers, which the caller has changed. */
+bool inject_borrow_move(struct inject_loan *loan);
+
+/* A mapping of a file, or of the anonymous file of that name. */
+struct inject_part {
+    uint64_t start, bytes, offset;
+    bool named, executable;
+};
+enum { INJECT_PARTS_MAX = 8 };
+size_t inject_borrow_parts(const struct inject_loan *loan, const char *path, const char *name,
+                           struct inject_part parts[INJECT_PARTS_MAX]);
+
+/* It goes on by itself. */
+void inject_give_back(struct inject_loan *loan);
+
+#endif

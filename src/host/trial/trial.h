@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trial: how fast hot innermost loops of a program that runs would be if all their accesses hit the first-level cache. Samples of the
+ * clock, taken from outside, say which loops are hot; room clone rewrites them. Now and then a thread is
+ * borrowed (inject/borrow.h) when it comes to such a loop's head: it executes the clone, with its own registers, hence as
+ * many iterations as the loop is about to make; then everything is put back and it executes the loop itself, as a copy
+ * between the same time stamps, and goes on behind it. After MHAOTEU part II (mpc).
+ *
+ * Of a loop that takes long, a part is executed: a clone is cut off after some time, and the copy goes over into the loop itself
+ * where it is then. A trial during which the thread lost its processor is not counted.
+ *
+ * Works in a thread of its own, which takes a small part of the program's time at most. Never prints, never exits. All
+ * functions are for one thread, the caller's.
+ */
+#ifndef HEADROOM_TRIAL_H
+#define HEADROOM_TRIAL_H
+
+#include "binary/binary.h"
+#include "clone/clone.h"
+
+#include <sys/types.h>
+
+/* One loop, by name: a function, a source line, or all. */
+struct trial_target {
+    const char *function; /* NULL: any */
+    const char *file;     /* the end of a source file's path; NULL: any */
+    uint32_t line;        /* 0: any; one that the loop has an instruction of */
+};
+
+/* What is pointed to stays the caller's until trial_close. */
+struct trial_request {
+    const struct model *model;
+    struct binary_options symbols;
+    const struct trial_target *targets; /* none: all hot loops */
+    size_t targets_count;
+    double budget;     /* for which threads may be stopped, of their CPU time; 0: a few per cent */
+    const char *agent; /* path of the agent, in which no loop is looked at */
+};
+
+/* Ticks are of the time stamp counter, without what the stamps take. */
+struct trial_pair {
+    double clone, loop; /* ticks */
+    double clone_turns,
+        loop_turns; /* iterations; 0: not known, but as many in both if both were executed to the end */
+    double ticks_a_cycle;
+    bool entered; /* from the loop's first iteration on; else from one in between */
+    bool cut;     /* one of both */
+};
+
+struct trial_loop {
+    char *function, *file, *module; /* file: NULL: unknown */
+    uint32_t line;                  /* 0: unknown */
+    uint64_t address;               /* of its head, in the module's file */
+    uint8_t reason;                 /* enum clone_reason */
+    char *culprit_file;             /* of the instruction that is the reason; NULL: unknown */
+    uint32_t culprit_line;
+    char *callee; /* CLONE_CALLS: name; NULL: unknown */
+    uint32_t instructions, ways;
+    double recurrence, recurrence_after;
+    double ns; /* of CPU time in user mode, by samples */
+    uint64_t samples;
+    struct trial_pair *pairs;
+    size_t pairs_count, pairs_capacity;
+    uint32_t missed, disturbed,
+        refused; /* trials that gave nothing: the thread was elsewhere; lost its processor; could not be done */
+};
+
+struct trial_result {
+    struct trial_loop *loops; /* innermost loops with samples */
+    size_t count;
+    double ns;            /* of all samples */
+    double cost_ns;       /* for which threads were held */
+    int sampling_refused; /* errno: there were no samples; 0: it was possible */
+    int tracing_refused;  /* errno of the first thread that could not be traced, if none could; 0 */
+};
+
+struct trial_service;
+
+/* NULL: no memory. cfg_start has been called. */
+struct trial_service *trial_open(const struct trial_request *request);
+/* Samples of a child that has not executed its program yet, and of all that comes of it. */
+void trial_watch(struct trial_service *service, pid_t child);
+/* Starts the thread, with the caller's signal mask. False: no memory for one. */
+bool trial_begin(struct trial_service *service);
+/* The process is left alone from now on; returns when it is. */
+void trial_hush(struct trial_service *service, uint32_t pid);
+/* No thread is borrowed any more. */
+void trial_end(struct trial_service *service);
+/* After trial_end, once. */
+void trial_take(struct trial_service *service, struct trial_result *result);
+void trial_close(struct trial_service *service); /* NULL does nothing */
+
+void trial_result_free(struct trial_result *result);
+
+#endif

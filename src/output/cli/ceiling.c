@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/* `headroom ceiling`: a recording in which hot innermost loops are tried with all of their accesses in the first-level cache. */
+#include "cli/common.h"
+#include "cli/recording.h"
+#include "cli/sequel.h"
+
+#include "assess/ceiling.h"
+#include "cfg/cfg.h"
+#include "model/model.h"
+#include "profile/profile.h"
+#include "trial/trial.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOPS_LISTED = 50, PLACES_MAX = 64 };
+
+struct ceiling_settings {
+    const char *loops;
+};
+
+static const struct ceiling_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
+
+struct ceiling {
+    struct model *model;
+    struct trial_request request;
+    struct trial_target targets[PLACES_MAX];
+    char *words; /* copy of --loop, cut into pieces */
+    struct trial_result result;
+    char refused_text[192], traced_text[192];
+};
+
+/* ---- before -------------------------------------------------------------------------------------- */
+
+/* "FUNCTION" or "FILE:LINE" */
+static void read_target(char *word, struct trial_target *target)
+{
+    char *colon = strrchr(word, ':');
+    bool line =
+        colon && colon > word && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == 0;
+    *target = (struct trial_target){.function = line ? NULL : word};
+    if (!line)
+        return;
+    *colon = 0;
+    target->file = word;
+    target->line = (uint32_t)strtoul(colon + 1, NULL, 10);
+}
+
+static int read_targets(struct ceiling *ceiling, const struct settings *settings)
+{
+    const char *loops = own(settings)->loops;
+    ceiling->words = loops ? strdup(loops) : NULL;
+    for (char *at = ceiling->words, *end; at && *at; at = end) {
+        end = at + strcspn(at, ",");
+        if (*end)
+            *end++ = 0;
+        if (ceiling->request.targets_count == PLACES_MAX)
+            return say_usage("ceiling", "--loop takes %d places at most", PLACES_MAX);
+        if (*at)
+            read_target(at, &ceiling->targets[ceiling->request.targets_count++]);
+    }
+    ceiling->request.targets = ceiling->targets;
+    if (loops && !ceiling->request.targets_count)
+        return say_usage("ceiling", "--loop names no loop");
+    return 0;
+}
+
+/* The model compares recurrences before and after: a table will do where nothing was measured here. */
+static int open_model(struct ceiling *ceiling, const struct settings *settings)
+{
+    struct util_text why = {0};
+    enum base_status status = machine_open("here", settings->quiet, &ceiling->model, &why);
+    if (status == BASE_OK)
+        status = cfg_start();
+    if (status != BASE_OK)
+        say("%s", why.bytes ? why.bytes : base_status_text(status));
+    util_text_free(&why);
+    ceiling->request.model = ceiling->model;
+    ceiling->request.symbols = symbol_options(settings);
+    ceiling->request.budget = settings->budget;
+    return status == BASE_OK ? 0 : LAUNCH_FAILED;
+}
+
+static enum launch_outcome launch(struct recording *recording, const struct launch_request *request)
+{
+    struct ceiling *ceiling = recording->sequel_state;
+    return launch_clones(request, &ceiling->request, &ceiling->result, &recording->result,
+                         recording->error);
+}
+
+/* ---- after ---------------------------------------------------------------------------------------- */
+
+static void tell_refused(struct ceiling *ceiling, struct profile *profile)
+{
+    if (ceiling->result.tracing_refused) {
+        snprintf(
+            ceiling->traced_text, sizeof ceiling->traced_text,
+            "no loop could be tried, because threads of the program cannot be traced (%s); see "
+            "ptrace(2), or run headroom as root",
+            strerror(ceiling->result.tracing_refused));
+        sequel_degraded(profile, ceiling->traced_text);
+    }
+    if (!ceiling->result.sampling_refused)
+        return;
+    snprintf(ceiling->refused_text, sizeof ceiling->refused_text,
+             "no loop was found, because the kernel refuses samples of the clock (%s); as root: "
+             "sysctl kernel.perf_event_paranoid=2",
+             strerror(ceiling->result.sampling_refused));
+    sequel_degraded(profile, ceiling->refused_text);
+}
+
+static void attach(struct recording *recording)
+{
+    struct ceiling *ceiling = recording->sequel_state;
+    struct profile *profile = NULL;
+    char error[LAUNCH_ERROR_BYTES];
+    snprintf(error, sizeof error, "%s.", base_status_text(BASE_NO_MEMORY));
+    bool good = profile_read(recording->written, &profile, error, sizeof error) == BASE_OK &&
+                assess_ceiling(profile, &ceiling->result,
+                               recording->settings->limit == 0 ? SIZE_MAX : LOOPS_LISTED);
+    if (good)
+        tell_refused(ceiling, profile);
+    if (!good || !sequel_replace(recording, profile, error))
+        say("%s", error);
+    profile_free(profile);
+}
+
+static const struct recording_sequel ceiling_sequel = {.run = attach, .launch = launch};
+
+static int ceiling_run(const struct settings *settings, int count, char **operands)
+{
+    struct ceiling ceiling = {.model = NULL};
+    int code = check_engine(settings, "ceiling", count);
+    if (!code)
+        code = read_targets(&ceiling, settings);
+    if (!code)
+        code = open_model(&ceiling, settings);
+    if (!code)
+        code = live_run(settings, "ceiling", 0, operands, &ceiling_sequel, &ceiling);
+    trial_result_free(&ceiling.result);
+    model_close(ceiling.model);
+    free(ceiling.words);
+    return code;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------ */
+
+static const struct option_spec ceiling_options[] = {
+    {"loop", 0, OPTION_TEXT, OWN(ceiling_settings, loops), .argument = "LIST",
+     .help =
+         "Try these loops alone: names of functions or FILE:LINE, divided by commas. Default: the "
+         "loops in which the program spends most CPU time."},
+    {"budget", 0, OPTION_REAL, FIELD(budget), .low = 0.001, .high = 0.5, .argument = "SHARE",
+     .help = "Of the program's CPU time, hold its threads for trials for about SHARE at most. More "
+             "gives short programs more trials. Default: 3%."},
+    OPTION_OUTPUT("ceiling"),
+    OPTION_FOLLOW,
+    OPTIONS_REPORT,
+    OPTIONS_LAST,
+};
+
+const struct verb ceiling_verb = {
+    .name = "ceiling",
+    .summary = "find how fast loops would be with all their data in the first-level cache",
+    .arguments = "[--] COMMAND [ARGUMENT...]",
+    .description =
+        "Runs COMMAND and measures, for the innermost loops in which it spends most CPU time, how "
+        "many cycles an iteration takes and how many it would take if every access hit the "
+        "first-level cache. The gap between both is the most that better locality, such as "
+        "tiling, can save; without a gap something else than memory bounds the loop.\n\n"
+        "From time to time a thread that comes to such a loop is stopped and executes a copy of it "
+        "in which each operand in memory is replaced by one in a small piece of memory. Then its "
+        "registers are put back and it executes the loop itself. Nothing in the program's code "
+        "or data is changed. Loops that branch on loaded data, call functions or gather cannot be "
+        "copied in that way; the report says why of each.\n\n"
+        "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+        "dynamically linked x86-64 program, or a script run by one. Its input, output and exit "
+        "status are its own; the report goes to standard error when it has ended. Options end "
+        "at the first word that is not an option." COMMAND_END,
+    .exit_status = COMMAND_STATUS,
+    .options = ceiling_options,
+    .usage_code = 125,
+    .operands = OPERANDS_COMMAND,
+    .run = ceiling_run,
+    .every_access = "'headroom limits FILE'",
+    .own_bytes = sizeof(struct ceiling_settings),
+};

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "ceiling/internal.h"
+
+static bool was_left(const struct analysis_log *log)
+{
+    return log->clones;
+}
+
+const struct analysis ceiling_analysis = {
+    .name = "ceiling",
+    .exact_unit = "access",
+    .leads = true,
+    .left = was_left,
+    .text = &ceiling_text,
+    .json = ceiling_json,
+};

@@ -1,0 +1,163 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# headroom ceiling from outside: loops that wait for memory and loops that do not, why a loop cannot be tried, programs that would
+# show any register, flag or byte that is not put back.
+
+load common
+bats_require_minimum_version 1.5.0
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cat >loops.c <<'EOF2'
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define KERNEL __attribute__((noinline)) void
+KERNEL far(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long i = 0; i < n; i++) a[i] = b[i] + 3 * c[i]; }
+KERNEL near(double *restrict a, const double *restrict b, const double *restrict c, long n) { double s = 0; for (long i = 0; i < n; i++) s = s * .5 + b[i & 511] * c[i & 255]; a[0] += s; }
+KERNEL calls(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long i = 0; i < n; i++) a[i] = sin(b[i]) + c[i]; }
+KERNEL searches(double *restrict a, const double *restrict b, const double *restrict c, long n) { long i = 0; while (i < n && b[i] != c[0]) i++; a[0] += (double)i; }
+int main(int count, char **words)
+{
+    long n = 1 << 22, runs = atol(words[2]);
+    double *a = aligned_alloc(64, n * 8), *b = aligned_alloc(64, n * 8), *c = aligned_alloc(64, n * 8), sum = 0;
+    for (long i = 0; i < n; i++)
+        a[i] = 0, b[i] = 1 + i % 7, c[i] = -2;
+    for (long r = 0; r < runs; r++)
+        (strcmp(words[1], "far") == 0 ? far : strcmp(words[1], "near") == 0 ? near : strcmp(words[1], "calls") == 0 ? calls : searches)(a, b, c, n);
+    for (long i = 0; i < n; i++)
+        sum += a[i];
+    printf("%.17g\n", sum);
+    return count == 4 ? 42 : 0;
+}
+EOF2
+    "${CC:-cc}" -O2 -g loops.c -o loops -lm
+    cat >strict.c <<'EOF2'
+/* Every value that passes through a loop is in the output: registers, vector registers, flags, memory, in threads and a child, while
+   signals arrive. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { N = 4096 };
+static int rounds;
+static volatile sig_atomic_t alarms;
+static void on_alarm(int number) { alarms += number; }
+static uint64_t mix(uint64_t h, const void *p, size_t n) { const unsigned char *c = p; while (n--) h = (h ^ *c++) * 1099511628211u; return h; }
+static void *work(void *seed)
+{
+    double *a = aligned_alloc(64, N * 8), *b = aligned_alloc(64, N * 8), *c = aligned_alloc(64, N * 8);
+    uint64_t *u = aligned_alloc(64, N * 8), h = 0;
+    for (int i = 0; i < N; i++)
+        a[i] = i * .25 + (long)seed, b[i] = 1.0 / (i + (long)seed + 1), c[i] = i % 5 ? 1e-310 * i : 2, u[i] = i * 2654435761u + (uint64_t)seed;
+    for (int r = 0; r < rounds; r++) {
+        double s = 0, t = 1;
+        uint64_t carry = r;
+        for (int i = 0; i < N; i++) s += a[i] * b[i], t = t * .999 + c[i];
+        for (int i = 0; i < N; i++) a[i] = a[i] * .5 + b[i] * (1 + 1e-9 * s);
+        for (int i = 1; i < N; i++) b[i] = b[i - 1] * .3 + b[i] * .7;
+        for (int i = 0; i < N; i++) __asm__("add %2, %0; adc $0, %1" : "+r"(carry), "+r"(u[i]) : "r"(u[i]) : "cc");
+        h = mix(mix(mix(h, &s, 8), &t, 8), &carry, 8);
+    }
+    return (void *)mix(mix(mix(h, a, N * 8), b, N * 8), u, N * 8);
+}
+int main(int count, char **words)
+{
+    struct itimerval often = {{0, 3000}, {0, 3000}};
+    pthread_t threads[2];
+    uint64_t all = 0;
+    int status;
+    void *one;
+    rounds = count > 1 ? atoi(words[1]) : 1000;
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, (void *)i);
+    pid_t child = fork();
+    if (child == 0) { printf("child %016lx\n", (uint64_t)work((void *)9)); fflush(stdout); _exit(3); }
+    while (waitpid(child, &status, 0) < 0) ;
+    for (int i = 0; i < 2; i++) { pthread_join(threads[i], &one); all = all * 3 + (uint64_t)one; }
+    printf("%016lx %d %d\n", all, status, alarms > 0);
+    return 7;
+}
+EOF2
+    "${CC:-cc}" -O2 -g -pthread strict.c -o strict
+}
+
+setup()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+}
+
+# member NAME FUNCTION: of the loop of that function in ceiling.headroom
+member()
+{
+    "$HEADROOM" report --format json "${3:-ceiling.headroom}" |
+        python3 -c 'import json, sys
+loops = [l for l in json.load(sys.stdin)["ceiling"]["loops"] if l["function"] == sys.argv[2]]
+print(json.dumps(max(loops, key=lambda l: l["share"])[sys.argv[1]]))' "$1" "$2"
+}
+
+@test "a loop that waits for memory has a gap, and the program is as it is alone" {
+    run -42 --separate-stderr "$HEADROOM" ceiling --budget 0.3 -- ./loops far 150 x
+    [ "$output" = "$(./loops far 150)" ]
+    [[ "$stderr" == *"Ceilings of loops"* && "$stderr" == *"far (loops.c:6)"* ]]
+    [[ "$stderr" == *"cycles an iteration"* && "$stderr" == *"in the first-level cache"* ]]
+    [ "$(member eligible far)" = true ]
+    [ "$(member trials far)" -ge 1 ]
+    python3 -c "assert $(member gap far) > 0.25 and 0 < $(member l1_cycles far) < $(member cycles far)"
+}
+
+@test "a loop whose data are in the first-level cache has none" {
+    run -0 --separate-stderr "$HEADROOM" ceiling -q --budget 0.3 -o near.headroom -- ./loops near 60
+    [ "$output" = "$(./loops near 60)" ]
+    [ "$(member eligible near near.headroom)" = true ]
+    # A busy machine may disturb either; its own bench is stricter.
+    python3 -c "assert -0.15 < $(member gap near near.headroom) < 0.15"
+}
+
+@test "a loop that cannot be tried has a reason, and its place" {
+    run -0 --separate-stderr "$HEADROOM" ceiling -o calls.headroom -- ./loops calls 12
+    [[ "$stderr" == *"Not measured: it calls sin (loops.c:8)."* ]]
+    [ "$(member eligible calls calls.headroom)" = false ]
+    [ "$(member reason_id calls calls.headroom)" = '"call"' ]
+    [ "$(member gap calls calls.headroom)" = null ]
+    run -0 --separate-stderr "$HEADROOM" ceiling -o searches.headroom -- ./loops searches 80
+    [[ "$stderr" == *"it branches on loaded data (loops.c:9)."* ]]
+    [ "$(member reason_id searches searches.headroom)" = '"data-dependent-branch"' ]
+}
+
+@test "registers, flags, memory and signals are as they would be, in threads and children" {
+    for i in 1 2 3; do
+        run -7 --separate-stderr "$HEADROOM" ceiling -q --budget 0.5 -o strict.headroom -- ./strict 8000
+        [ "$output" = "$(./strict 8000)" ]
+    done
+    "$HEADROOM" report --format json strict.headroom | grep -q '"trials":[1-9]'
+}
+
+@test "should headroom be killed the program goes on unharmed" {
+    expected="$(./strict 8000 || true)"
+    for after in 0.31 0.52 0.73 0.94; do
+        "$HEADROOM" ceiling -q --budget 0.5 -o killed.headroom -- ./strict 8000 >killed.out &
+        pid=$!
+        sleep "$after"
+        kill -KILL "$pid" || true
+        wait "$pid" || true
+        for i in {1..200}; do [ "$(wc -l <killed.out)" -ge 2 ] && break; sleep 0.1; done
+        [ "$(cat killed.out)" = "$expected" ]
+    done
+}
+
+@test "loops are chosen by function or line" {
+    run -0 --separate-stderr "$HEADROOM" ceiling --loop near,loops.c:6 -o chosen.headroom -- ./loops far 60
+    [[ "$stderr" == *"far (loops.c:6)"* && "$stderr" != *"main (loops.c"* ]]
+    run -125 "$HEADROOM" ceiling --loop , -- ./loops far 1
+    [[ "$output" == *"--loop names no loop"* ]]
+    run -125 "$HEADROOM" ceiling
+    [[ "$output" == *"no command to run was given"* ]]
+}
