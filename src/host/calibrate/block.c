@@ -34,11 +34,10 @@ enum {
         12, /* of the shorter of the two, at least: counting the turns takes half of that */
     RUN_CYCLES = 3000, /* of the longer of the two */
     ROUNDS = 9,
-    RUNS = 16,
-    RUNS_KEPT = 5,
-    RUN_TRIES = 12, /* for each of these */
+    RUNS_FIRST = 3,
     LIMIT_S = 6,
 };
+static const double PATIENCE_NS = 20e6; /* of each of some twenty measurements of a block */
 static const uint64_t page_address = 0x23240000;
 
 struct slot { /* what the block's code writes, and finds again without a register */
@@ -251,24 +250,24 @@ static void fresh(void)
         words[i] = page_address + PAGE_BYTES / 2;
 }
 
-/* Mean ticks of the least runs that are equal but for the counter's steps: neighbours only ever make them longer. */
-static double run(const struct block *block, unsigned runs)
+/* Ticks of what was built. */
+static double time_block(void *context)
 {
-    double least[RUNS_KEPT];
-    unsigned count = 0;
+    const struct block *block = context;
     void (*called)(void);
     memcpy(&called, &block->area, sizeof called);
-    for (unsigned i = 0; i < RUN_TRIES * runs; i++) {
-        block->slot->turns = block->slot->wanted_turns;
-        called();
-        keep_least(least, RUNS_KEPT, &count, (double)(block->slot->end - block->slot->start));
-        if (i + 1 >= runs && least[RUNS_KEPT - 1] <= least[0] * 1.008 + 30)
-            break;
-    }
-    double sum = 0;
-    for (unsigned i = 0; i < count; i++)
-        sum += least[i];
-    return sum / count;
+    block->slot->turns = block->slot->wanted_turns;
+    called();
+    return (double)(block->slot->end - block->slot->start);
+}
+
+/* Cycles of that many copies and turns, and of beginning and ending them. */
+static double run(struct block *block, const struct repeated *repeated)
+{
+    build(block, repeated);
+    for (unsigned i = 0; i < RUNS_FIRST; i++)
+        time_block(block); /* pages, caches, branches */
+    return lab_time(block->lab, time_block, block, 0);
 }
 
 /* Two that differ in copies; of loops in turns. */
@@ -283,20 +282,18 @@ static unsigned least_of(double a, double b, double least)
 }
 
 /* Cycles of one, roughly. Its pages are faulted in. */
-static double first_look(const struct block *block, bool loop)
+static double first_look(struct block *block, bool loop)
 {
     double each[2];
     for (unsigned i = 0; i < 2; i++) {
         unsigned count = i ? 9 : 1;
-        build(block, &(struct repeated){loop ? 1 : count, loop ? count : 1, loop});
-        run(block, 8);
-        each[i] = run(block, 8);
+        each[i] = run(block, &(struct repeated){loop ? 1 : count, loop ? count : 1, loop});
     }
-    double cycles = (each[1] - each[0]) / 8 / lab_ticks(block->lab);
+    double cycles = (each[1] - each[0]) / 8;
     return cycles > 0.25 ? cycles : 0.25;
 }
 
-static struct numbers numbers_of(const struct block *block, bool loop)
+static struct numbers numbers_of(struct block *block, bool loop)
 {
     double cycles = first_look(block, loop), most = RUN_CYCLES / cycles;
     if (loop) {
@@ -311,23 +308,13 @@ static struct numbers numbers_of(const struct block *block, bool loop)
     return (struct numbers){{copies / 3, turns, false}, {copies, turns, false}};
 }
 
-static double one_round(const struct block *block, const struct numbers *numbers)
+static double one_round(struct block *block, const struct numbers *numbers)
 {
     const struct repeated *few = &numbers->few, *many = &numbers->many;
     double more = (double)many->copies * many->turns - (double)few->copies * few->turns;
-    for (unsigned attempt = 0;; attempt++) {
-        double before = lab_ticks(block->lab);
-        fresh();
-        build(block, many);
-        run(block, 2);
-        double long_run = run(block, RUNS);
-        build(block, few);
-        run(block, 2);
-        double short_run = run(block, RUNS), after = lab_ticks(block->lab);
-        if (attempt < 12 && fabs(before - after) > 0.012 * after)
-            continue;
-        return (long_run - short_run) / more / ((before + after) / 2);
-    }
+    fresh();
+    double long_run = run(block, many);
+    return (long_run - run(block, few)) / more;
 }
 
 static int ascending(const void *a, const void *b)
@@ -356,6 +343,7 @@ static void measure(struct block *block, struct calibrate_block *out)
         sigaction(numbers[i], &action, NULL);
     signal(SIGALRM, SIG_DFL);
     alarm(LIMIT_S);
+    block->lab->patience_ns = PATIENCE_NS;
     if (!look_at(block) || (out->loop && block->counter < 0))
         _exit(1);
     struct numbers repeat = numbers_of(block, out->loop);

@@ -17,11 +17,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHILDREN_MAX = 64, WHY_BYTES = 256 };
+enum { CHILDREN_MAX = 64, WHY_BYTES = 256, ROUNDS = 5 };
 
 /* Alone on a machine it takes a fifth of that; with neighbours, who make it measure again, all of it. The child may be killed a
    little later. */
 static const double quick_s = 12, whole_s = 45, grace_s = 5;
+
+/* How long a measurement waits for the core: of the machine and kernels, which all else rests on; of forms at first; of what had to be given
+   up then, each time twice as long. */
+static const double patience_first_ns = 30e6, patience_ns = 1e6;
+
+struct entry {
+    bool tried;
+    uint32_t rough;               /* measurements for which patience ended */
+    struct model_figures figures; /* throughput 0: none */
+};
 
 struct shared {
     volatile size_t at; /* form that is measured */
@@ -31,7 +41,7 @@ struct shared {
     struct facts facts;
     struct kernels kernels;
     struct calibrate_report report;
-    struct model_figures figures[]; /* throughput 0: none */
+    struct entry entries[]; /* by form */
 };
 
 struct calibration {
@@ -139,12 +149,11 @@ static void measure_form(struct lab *lab, struct shared *shared, const struct fo
 static void report_lab(const struct lab *lab, struct calibrate_report *report)
 {
     report->bursts += lab->bursts;
-    report->repeated += lab->repeated;
-    report->contended += lab->contended;
-    report->disturbed += lab->disturbed;
     report->processor = lab->processor;
-    if (lab->ticks_count)
-        report->ticks = lab->ticks_sum / (double)lab->ticks_count;
+    if (lab->moments)
+        report->alone = (double)lab->moments_alone / (double)lab->moments;
+    if (lab->moments_alone)
+        report->ticks = lab->ticks_sum / (double)lab->moments_alone;
 }
 
 static void begin(struct calibration *calibration, struct lab *lab)
@@ -152,6 +161,7 @@ static void begin(struct calibration *calibration, struct lab *lab)
     struct shared *shared = calibration->shared;
     if (shared->begun)
         return;
+    lab->patience_ns = patience_first_ns;
     facts_measure(lab, &shared->facts);
     kernels_find(lab, calibration->forms, calibration->count, &shared->kernels);
     facts_fusion(lab, &shared->kernels, &shared->facts);
@@ -168,7 +178,40 @@ static bool is_wanted(const struct calibration *calibration, const char *key)
     return false;
 }
 
-static void child(struct calibration *calibration, size_t from)
+static void measure_entry(struct calibration *calibration, struct lab *lab, size_t at)
+{
+    struct shared *shared = calibration->shared;
+    struct entry *entry = shared->entries + at, made = {.tried = true};
+    uint64_t rough = lab->rough;
+    bool again = entry->tried;
+    shared->at = at;
+    entry->tried = true;
+    measure_form(lab, shared, calibration->forms + at, &made.figures);
+    made.rough = (uint32_t)(lab->rough - rough);
+    if (!again || made.rough < entry->rough)
+        *entry = made;
+}
+
+/* All that were not tried, then those again that were disturbed, while there is time. */
+static void measure_entries(struct calibration *calibration, struct lab *lab, double end_s)
+{
+    struct entry *entries = calibration->shared->entries;
+    size_t wanted = 1;
+    for (unsigned round = 0; round < ROUNDS && wanted; round++) {
+        wanted = 0;
+        lab->patience_ns = patience_ns * (1U << round);
+        for (size_t i = 0; i < calibration->count && now_s() < end_s; i++) {
+            if (round ? !entries[i].rough
+                      : entries[i].tried || !is_wanted(calibration, calibration->forms[i].key))
+                continue;
+            measure_entry(calibration, lab, i);
+        }
+        for (size_t i = 0; i < calibration->count; i++)
+            wanted += entries[i].rough > 0;
+    }
+}
+
+static void child(struct calibration *calibration)
 {
     struct shared *shared = calibration->shared;
     struct util_text why = {0};
@@ -182,12 +225,7 @@ static void child(struct calibration *calibration, size_t from)
         return;
     }
     begin(calibration, &lab);
-    for (size_t i = from; i < calibration->count && now_s() < end_s; i++) {
-        shared->at = i;
-        if (!is_wanted(calibration, calibration->forms[i].key))
-            continue;
-        measure_form(&lab, shared, calibration->forms + i, shared->figures + i);
-    }
+    measure_entries(calibration, &lab, end_s);
     report_lab(&lab, &shared->report);
     shared->done = true;
 }
@@ -219,7 +257,6 @@ static enum base_status run_children(struct calibration *calibration, calibrate_
                                      void *context, struct util_text *why)
 {
     struct shared *shared = calibration->shared;
-    size_t from = 0;
     for (unsigned children = 0; children < CHILDREN_MAX; children++) {
         fflush(NULL);
         pid_t pid = fork();
@@ -228,7 +265,7 @@ static enum base_status run_children(struct calibration *calibration, calibrate_
             return BASE_IO;
         }
         if (!pid) {
-            child(calibration, from);
+            child(calibration);
             _exit(0);
         }
         if (wait_for(calibration, pid, step, context))
@@ -237,7 +274,7 @@ static enum base_status run_children(struct calibration *calibration, calibrate_
             util_text_print(why, "measuring was killed before it had begun");
             return BASE_UNSUPPORTED;
         }
-        from = shared->at + 1;
+        shared->entries[shared->at].rough = 0;
     }
     if (shared->status != BASE_OK)
         util_text_print(why, "%s", shared->why);
@@ -308,8 +345,8 @@ static bool fill(const struct calibration *calibration, struct model *model)
             return false;
     fill_machine(calibration, model);
     for (size_t i = 0; i < calibration->count; i++)
-        if (shared->figures[i].throughput > 0 &&
-            !model_add(model, calibration->forms[i].key, shared->figures + i))
+        if (shared->entries[i].figures.throughput > 0 &&
+            !model_add(model, calibration->forms[i].key, &shared->entries[i].figures))
             return false;
     return add_derived(model) && model_seal(model);
 }
@@ -336,8 +373,10 @@ static void fill_report(const struct calibration *calibration, struct calibrate_
     report->forms = calibration->count;
     report->kernels = calibration->shared->kernels.count;
     report->seconds = now_s() - calibration->start_s;
-    for (size_t i = 0; i < calibration->count; i++)
-        report->measured += calibration->shared->figures[i].throughput > 0;
+    for (size_t i = 0; i < calibration->count; i++) {
+        report->measured += calibration->shared->entries[i].figures.throughput > 0;
+        report->rough += calibration->shared->entries[i].rough > 0;
+    }
 }
 
 static enum base_status run_alone(bool quick, const char *const *keys, calibrate_step *step,
@@ -351,7 +390,7 @@ static enum base_status run_alone(bool quick, const char *const *keys, calibrate
         return BASE_NO_MEMORY;
     }
     calibration.shared_bytes =
-        sizeof *calibration.shared + calibration.count * sizeof calibration.shared->figures[0];
+        sizeof *calibration.shared + calibration.count * sizeof calibration.shared->entries[0];
     void *mapped = mmap(NULL, calibration.shared_bytes, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     enum base_status status = BASE_NO_MEMORY;

@@ -28,9 +28,8 @@ struct calibrate_report {
     size_t measured;    /* that have figures now */
     size_t kernels;     /* abstract resources */
     uint64_t bursts;    /* timed */
-    uint64_t repeated;  /* measurements made again: frequency, preemption, migration */
-    uint64_t contended; /* of these: because something else used the core */
-    uint64_t disturbed; /* given up to be repeated: the best of many was taken */
+    double alone;       /* share of the moments looked at in which nothing else used the core */
+    size_t rough;       /* forms with measurements that never were undisturbed for long enough: the best of what there was */
     double ticks;       /* of the time stamp counter a cycle, mean */
     double seconds;
     int processor;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { REPEAT = 60, WIDE_REPEAT = 600, MEASUREMENTS = 8 };
+enum { REPEAT = 60, WIDE_REPEAT = 600, MEASUREMENTS = 3 };
 
 /* Cycles of one turn: the instructions of `hex`, one text each, NULL at the end. */
 static double turn_cycles(struct lab *lab, enum pattern pattern, bool wide, unsigned repeat,
@@ -131,7 +131,7 @@ static double miss_ticks(struct lab *lab, unsigned count)
         body_hex(&body, "90");
     body_hex(&body, "498bb6000c0000"); /* mov rsi, [r14 + 0xc00] */
     body_hex(&body, "0faee8");
-    return lab_measure(lab, &body);
+    return lab_measure(lab, &body, 0);
 }
 
 static void measure_buffer(struct lab *lab, struct facts *facts)

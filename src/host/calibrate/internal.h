@@ -21,7 +21,7 @@ enum {
     BODY_ADDRESS = 5,  /* rbp: address that depends on a result; else the data */
 };
 
-enum { BODY_MAX = 12288, CODE_BYTES = 1 << 16 };
+enum { BODY_MAX = 12288, CODE_BYTES = 1 << 16, DATA_BEFORE = 64 /* bytes that are filled, too */ };
 
 /* What vectors and data are filled with: makes division quick or slow. */
 enum pattern {
@@ -52,7 +52,7 @@ size_t body_function(const struct body *body, uint8_t *code);
 
 /* ---- timing (lab.c) ----------------------------------------------------------------------------------- */
 
-enum { CROWD_SEEN = 2000 };
+enum { CROWD_SEEN = 2000, CHAINS_KEPT = 24, MEASUREMENTS_MAX = 8 };
 
 struct lab {
     uint8_t *code, *chain, *crowd,
@@ -61,16 +61,24 @@ struct lab {
     uint8_t *mapped;
     bool avx, avx512, quick;
     int processor;
-    double overhead;               /* ticks of an empty function */
-    double chain_ticks;            /* last seen, a cycle */
+    double overhead;            /* ticks of an empty function */
+    /* Ticks of an addition, of the last bursts of the chain. */
+    double chains[CHAINS_KEPT], chains_sorted[CHAINS_KEPT];
+    size_t chain_next;
+    unsigned looks;
+    double chain_ticks;            /* of a cycle, from these */
+    bool steady;                   /* they agree */
+    bool ours;                     /* the core was, a moment ago */
     double crowd_seen[CROWD_SEEN]; /* since they were last looked at */
     unsigned crowd_seen_count;
     double crowd_least; /* cycles of an iteration of `crowd`, alone on the core */
-    double ticks_sum;
-    uint64_t ticks_count, chain_stamp;
+    double ticks_per_ns;
+    double patience_ns; /* for how long a measurement waits for the core */
+    double rested_ns;
     bool before_others; /* a real-time thread */
-    uint64_t rested_ns;
-    uint64_t bursts, repeated, contended, disturbed;
+    double ticks_sum;   /* of chain_ticks, a moment */
+    uint64_t bursts, moments, moments_alone;
+    uint64_t rough; /* measurements for which patience ended */
     sigjmp_buf back;
 };
 
@@ -78,16 +86,26 @@ struct lab {
 enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why);
 void lab_close(struct lab *lab);
 
-/* Cycles of one iteration of the body; negative: it faults (minus the signal's number). */
-double lab_measure(struct lab *lab, const struct body *body);
+/*
+ * Cycles that something takes which `timed` does and times, in ticks; negative there: it was moved to another processor. It is done as often as
+ * it takes until some times agree, each between two moments in which nothing else used the core; or until one is no more than
+ * `enough` (cycles): what disturbs only ever makes them larger. After lab->patience_ns the best of what there is.
+ */
+typedef double lab_timed(void *context);
+double lab_time(struct lab *lab, lab_timed *timed, void *context, double enough);
 
-/* The least of some measurements: for what others rest on. What disturbs only ever makes them larger. */
+/* Cycles of one iteration of the body; negative: it faults (minus the signal's number). enough: as above, of one iteration; 0: none is. */
+double lab_measure(struct lab *lab, const struct body *body, double enough);
+
+/* The least of some measurements (at most MEASUREMENTS_MAX) that another one confirms: for what others rest on. */
 double lab_least(struct lab *lab, const struct body *body, unsigned measurements);
 
-/* The least of at least two measurements, and of as many as it takes, up to `most`, until another one is as low. */
+double lab_median(struct lab *lab, const struct body *body, unsigned measurements);
+
+/* Of as many measurements as it takes, up to `most`, until two agree. */
 double lab_agreed(struct lab *lab, const struct body *body, unsigned most);
 
-/* Ticks of a cycle now; 0: never undisturbed. */
+/* Ticks of a cycle now. */
 double lab_ticks(struct lab *lab);
 /* Keeps the `most` least of values, ascending: before the first one *count is 0. */
 void keep_least(double *least, unsigned most, unsigned *count, double value);

@@ -30,24 +30,33 @@ enum {
     DATA_LOW =
         0x4040, /* the address' low 16 bits: none of its parts is 0, as a divisor must not be */
     CHAIN_LENGTH = 64,
+    CHAIN_ITERATIONS = 30,
+    CHAINS_LEAST = 8, /* before the length of a cycle is known */
     CROWD_LENGTH = 240,
-    BURST_CYCLES = 3000,
-    BURSTS_MAX = 16,
-    ATTEMPTS = 3,
-    BURSTS = 4, /* the mean of so many that are least */
-    BURSTS_LEAST = 8,
-    BURSTS_MOST = 100,
     CROWD_ITERATIONS = 30,
+    BURST_CYCLES = 3000,
+    AGREEING = 3,     /* samples that are equal but for the counter's steps */
+    AGREEING_OF = 24, /* of so many at most */
+    ROUGH = 40,       /* bursts of which the least is taken where the core never is ours */
+    STEP_TICKS = 30,  /* of the counter, on processors on which it steps */
     WORK_NS = 12000000,
     REST_NS = 6000000,
     BEST_SAMPLES = 3000,
+    LOOKS_A_CHAIN = 3,
     LIMIT_US = 400000, /* for one call of lab_measure that does not return */
 };
 
+static const double PATIENCE_NS = 3e6;
+/* Of moments: less is too little to measure in. */
+static const double OURS_LEAST = 0.03;
+/* What fills the core takes no longer, though other code ran before: neighbours cost a sixth and more. */
+static const double OURS = 1.12;
 static const double AGREED = 1.015; /* two measurements that differ by less are of the same */
 
 static struct lab *open_lab;  /* of this process, for the signal handler */
 static volatile bool resting; /* companions sleep */
+static volatile bool unwanted; /* companions end */
+static unsigned companions;    /* that run */
 
 static void on_signal(int number)
 {
@@ -73,28 +82,6 @@ static double burst(struct lab *lab, const uint8_t *code, uint64_t iterations)
     uint64_t end = __rdtscp(&after);
     _mm_lfence();
     return before == after ? (double)(end - start) : -1;
-}
-
-/* Mean of the bursts that nothing interrupted. False: too few. */
-static bool bursts(struct lab *lab, const uint8_t *code, uint64_t iterations, unsigned count,
-                   double *mean)
-{
-    double ticks[BURSTS_MAX], least = INFINITY, sum = 0;
-    unsigned good = 0;
-    for (unsigned i = 0; i < count; i++) {
-        ticks[i] = burst(lab, code, iterations);
-        if (ticks[i] >= 0 && ticks[i] < least)
-            least = ticks[i];
-    }
-    for (unsigned i = 0; i < count; i++)
-        if (ticks[i] >= 0 && ticks[i] <= least * 1.025 + 60) {
-            sum += ticks[i];
-            good++;
-        }
-    if (good * 2 < count)
-        return false;
-    *mean = sum / good - lab->overhead;
-    return true;
 }
 
 void keep_least(double *least, unsigned most, unsigned *count, double value)
@@ -131,83 +118,140 @@ static double lowest_cluster(double *values, size_t count)
     return count ? values[0] : INFINITY;
 }
 
-/* Ticks of a cycle; the same 200 us later, if nothing was timed before. */
-static bool chain_ticks(struct lab *lab, bool fresh, double *ticks)
+/* In place of the oldest, in order. */
+static void keep_chain(struct lab *lab, double ticks, size_t count)
 {
-    double least[3];
-    unsigned count = 0;
-    uint64_t iterations = BURST_CYCLES / CHAIN_LENGTH;
-    if (!fresh && lab->chain_ticks > 0 && __rdtsc() - lab->chain_stamp < 300000) {
-        *ticks = lab->chain_ticks;
-        return true;
-    }
-    for (unsigned i = 0; i < 12 && (count < 3 || least[2] > least[0] * 1.008 + 30); i++) {
-        double now = burst(lab, lab->chain, iterations);
-        if (now >= 0)
-            keep_least(least, 3, &count, now);
-    }
-    if (count < 3)
-        return false;
-    double mean = (least[0] + least[1] + least[2]) / 3 - lab->overhead;
-    *ticks = lab->chain_ticks = mean / (double)(iterations * CHAIN_LENGTH);
-    lab->chain_stamp = __rdtsc();
-    lab->ticks_sum += *ticks;
-    lab->ticks_count++;
-    return true;
+    double *sorted = lab->chains_sorted, *place = lab->chains + lab->chain_next++ % CHAINS_KEPT;
+    size_t at = count;
+    if (count == CHAINS_KEPT)
+        for (at = 0; sorted[at] < *place; at++)
+            ;
+    for (; at + 1 < count && sorted[at + 1] < ticks; at++)
+        sorted[at] = sorted[at + 1];
+    for (; at > 0 && sorted[at - 1] > ticks; at--)
+        sorted[at] = sorted[at - 1];
+    sorted[at] = *place = ticks;
 }
 
-/* One burst of what fills the core: cycles of an iteration; negative: moved. */
-static double crowd_cycles(struct lab *lab)
+/* Of the last bursts of the chain those in the middle: single ones are disturbed, and the counter steps. */
+static void note_chain(struct lab *lab, double ticks)
 {
-    double ticks = burst(lab, lab->crowd, CROWD_ITERATIONS);
-    if (ticks < 0)
-        return ticks;
-    double cycles = (ticks - lab->overhead) / CROWD_ITERATIONS / lab->chain_ticks;
+    const double *sorted = lab->chains_sorted;
+    double sum = 0;
+    keep_chain(lab, ticks, lab->chain_next < CHAINS_KEPT ? lab->chain_next : CHAINS_KEPT);
+    size_t count = lab->chain_next < CHAINS_KEPT ? lab->chain_next : CHAINS_KEPT,
+           first = count / 4, last = count - count / 4;
+    for (size_t i = first; i < last; i++)
+        sum += sorted[i];
+    lab->chain_ticks = sum / (double)(last - first);
+    double step = (double)STEP_TICKS / (CHAIN_ITERATIONS * CHAIN_LENGTH);
+    double most = 0.01 * lab->chain_ticks + step;
+    lab->steady = count >= CHAINS_LEAST && sorted[last - 1] - sorted[first] < most &&
+                  fabs(ticks - lab->chain_ticks) < most;
+}
+
+/* The crowd's cycles; the best it does may not have been seen at the beginning. */
+static void note_crowd(struct lab *lab, double cycles)
+{
     lab->crowd_seen[lab->crowd_seen_count++] = cycles;
-    if (lab->crowd_seen_count == CROWD_SEEN) {
-        /* It may never have been alone at the beginning. */
-        double lowest = lowest_cluster(lab->crowd_seen, CROWD_SEEN);
-        lab->crowd_least = lowest < lab->crowd_least * 0.97 ? lowest : lab->crowd_least;
-        lab->crowd_seen_count = 0;
-    }
-    return cycles;
+    if (lab->crowd_seen_count < CROWD_SEEN)
+        return;
+    double lowest = lowest_cluster(lab->crowd_seen, CROWD_SEEN);
+    lab->crowd_least = lowest < lab->crowd_least * 0.97 ? lowest : lab->crowd_least;
+    lab->crowd_seen_count = 0;
 }
 
-/*
- * Neighbours come and go within microseconds, and only ever make a burst longer: the mean of the least that are equal but for the
- * counter's steps, of as many bursts as it takes. False: there are no such, or what fills the core was never as fast as it can be.
- */
-static bool least_bursts(struct lab *lab, uint64_t iterations, double *mean)
+/* One burst of what fills the core, and of the chain each few times. *cycles: of an iteration of the former. False: moved, or of no steady
+   frequency. */
+static bool look(struct lab *lab, double *cycles)
 {
-    double least[BURSTS], fastest = INFINITY;
-    unsigned count = 0;
-    for (unsigned i = 0; i < BURSTS_MOST; i++) {
-        double now = burst(lab, lab->code, iterations);
-        if (i % 2 == 0 || fastest > lab->crowd_least * 1.08) {
-            double crowd = crowd_cycles(lab);
-            fastest = crowd > 0 && crowd < fastest ? crowd : fastest;
-        }
-        if (now >= 0)
-            keep_least(least, BURSTS, &count, now);
-        if (i + 1 >= BURSTS_LEAST && count == BURSTS &&
-            least[BURSTS - 1] <= least[0] * 1.008 + 30 && fastest < lab->crowd_least * 1.08) {
-            double sum = 0;
-            for (unsigned each = 0; each < BURSTS; each++)
-                sum += least[each];
-            *mean = sum / BURSTS - lab->overhead;
-            return true;
-        }
+    if (!lab->steady || ++lab->looks % LOOKS_A_CHAIN == 0) {
+        double chain = burst(lab, lab->chain, CHAIN_ITERATIONS);
+        if (chain < 0)
+            return false;
+        note_chain(lab, (chain - lab->overhead) / (CHAIN_ITERATIONS * CHAIN_LENGTH));
     }
-    lab->contended++;
-    return false;
+    double crowd = burst(lab, lab->crowd, CROWD_ITERATIONS);
+    if (crowd < 0)
+        return false;
+    *cycles = (crowd - lab->overhead) / CROWD_ITERATIONS / lab->chain_ticks;
+    return lab->steady;
+}
+
+/* Is the core ours at the moment? */
+static bool is_ours(struct lab *lab)
+{
+    double cycles;
+    lab->moments++;
+    if (!look(lab, &cycles))
+        return false;
+    note_crowd(lab, cycles);
+    bool ours = cycles < lab->crowd_least * OURS;
+    /* Faster than it can be: the length of a cycle has changed. */
+    if (cycles < lab->crowd_least * 0.95)
+        ours = lab->steady = false;
+    lab->moments_alone += ours;
+    lab->ticks_sum += ours ? lab->chain_ticks : 0;
+    return ours;
 }
 
 double lab_ticks(struct lab *lab)
 {
-    double ticks = 0;
-    for (unsigned attempt = 0; attempt < ATTEMPTS && !chain_ticks(lab, true, &ticks); attempt++)
-        lab->repeated++;
-    return ticks;
+    double cycles;
+    for (unsigned i = 0; i < CHAINS_KEPT; i++) {
+        lab->steady = false;
+        look(lab, &cycles);
+    }
+    return lab->chain_ticks;
+}
+
+/* Cycles of what `timed` does. False: the core was not ours before it and after it. */
+static bool sample(struct lab *lab, lab_timed *timed, void *context, double *cycles)
+{
+    if (!lab->ours && !(lab->ours = is_ours(lab)))
+        return false;
+    double before = lab->chain_ticks, ticks = timed(context);
+    lab->ours = is_ours(lab);
+    *cycles = ticks / ((before + lab->chain_ticks) / 2);
+    return lab->ours && ticks >= 0;
+}
+
+/* When the core never is ours: the least of many bursts. */
+static double least_of_many(struct lab *lab, lab_timed *timed, void *context)
+{
+    double least = INFINITY, ticks = lab_ticks(lab);
+    for (unsigned i = 0; i < ROUGH; i++) {
+        double now = timed(context);
+        least = now >= 0 && now < least ? now : least;
+    }
+    return least / fmin(ticks, lab_ticks(lab));
+}
+
+double lab_time(struct lab *lab, lab_timed *timed, void *context, double enough)
+{
+    double least[AGREEING], now;
+    unsigned count = 0, sound = 0;
+    uint64_t end = __rdtsc() + (uint64_t)(lab->patience_ns * lab->ticks_per_ns);
+    lab->ours = false;
+    do {
+        if (!sample(lab, timed, context, &now))
+            continue;
+        keep_least(least, AGREEING, &count, now);
+        sound++;
+        if (now <= enough)
+            return now;
+        double step = STEP_TICKS / lab->chain_ticks;
+        if (count == AGREEING && (least[AGREEING - 1] <= least[0] * 1.006 + step)) {
+            double sum = 0;
+            for (unsigned i = 0; i < AGREEING; i++)
+                sum += least[i];
+            return sum / AGREEING;
+        }
+    } while (sound < AGREEING_OF && __rdtsc() < end);
+    lab->rough++;
+    if (count)
+        return least[0];
+    return least_of_many(lab, timed, context);
 }
 
 /* ---- a measurement --------------------------------------------------------------------------------------- */
@@ -221,10 +265,11 @@ static void fill_data(struct lab *lab, enum pattern pattern)
     memcpy(words + PATTERN_HARD_DOUBLE, &hard, 8);
     memcpy(words + PATTERN_ONES_FLOAT, ones, 8);
     memcpy(words + PATTERN_HARD_FLOAT, hards, 8);
-    for (size_t i = 0; i < 4096 / 8; i++)
-        memcpy(lab->data + 8 * i, words + pattern, 8);
+    for (size_t i = 0; i < (DATA_BEFORE + 4096) / 8; i++)
+        memcpy(lab->data - DATA_BEFORE + 8 * i, words + pattern, 8);
 }
 
+/* So many that a burst has the length that is wanted. */
 static uint64_t iterations_of(struct lab *lab)
 {
     burst(lab, lab->code, 2);
@@ -236,57 +281,51 @@ static uint64_t iterations_of(struct lab *lab)
     return wanted < 1 ? 1 : wanted > 4000 ? 4000 : (uint64_t)wanted;
 }
 
-/* Once, with references around it. False: the core's frequency changed, or the core was not ours. */
-static bool try_once(struct lab *lab, uint64_t iterations, double *cycles)
+struct code_run {
+    struct lab *lab;
+    uint64_t iterations;
+};
+
+static double time_code(void *context)
 {
-    double before, after, mean;
-    if (!chain_ticks(lab, false, &before) || !least_bursts(lab, iterations, &mean) ||
-        !chain_ticks(lab, true, &after))
-        return false;
-    *cycles = mean / (double)iterations / ((before + after) / 2);
-    return fabs(before - after) < 0.012 * after;
+    const struct code_run *run = context;
+    double ticks = burst(run->lab, run->lab->code, run->iterations);
+    return ticks < 0 ? ticks : ticks - run->lab->overhead;
 }
 
-/* When the core never is ours: the least of many bursts. */
-static double least_of_many(struct lab *lab, uint64_t iterations)
-{
-    double least = INFINITY, ticks = lab_ticks(lab);
-    for (unsigned i = 0; i < BURSTS_MOST; i++) {
-        double now = burst(lab, lab->code, iterations);
-        least = now >= 0 && now < least ? now : least;
-    }
-    /* The chain, too, is only ever made slower, and would make the code seem faster than it is. */
-    ticks = fmin(ticks, lab_ticks(lab));
-    lab->disturbed++;
-    return (least - lab->overhead) / (double)iterations / ticks;
-}
-
-static double repeat_until_sound(struct lab *lab)
-{
-    double cycles = 0;
-    uint64_t iterations = iterations_of(lab);
-    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-        if (try_once(lab, iterations, &cycles))
-            return cycles;
-        lab->repeated++;
-    }
-    return least_of_many(lab, iterations);
-}
-
-/* Who runs before all others leaves them a third of the time. */
-static void rest(struct lab *lab)
+static double now_ns(void)
 {
     struct timespec now;
-    if (!lab->before_others)
-        return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    if (now_ns < lab->rested_ns + WORK_NS)
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Is anything ready to run, on any processor, but this process? */
+static bool others_wait(void)
+{
+    char text[128] = "";
+    unsigned running = 0;
+    FILE *file = fopen("/proc/loadavg", "re");
+    bool known = file && fgets(text, sizeof text, file) &&
+                 sscanf(text, "%*s %*s %*s %u/", &running) == 1;
+    if (file)
+        fclose(file);
+    return !known || running > 1 + companions;
+}
+
+/* Who runs before all others leaves them a third of the time, if there are any. */
+static void rest(struct lab *lab)
+{
+    double now = now_ns();
+    if (!lab->before_others || now < lab->rested_ns + WORK_NS)
         return;
-    resting = true;
-    nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
-    resting = false;
-    lab->rested_ns = now_ns + REST_NS;
+    if (others_wait()) {
+        resting = true;
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        resting = false;
+        lab->chain_next = 0;
+    }
+    lab->rested_ns = now_ns();
 }
 
 static void set_timer(long microseconds)
@@ -296,8 +335,9 @@ static void set_timer(long microseconds)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-double lab_measure(struct lab *lab, const struct body *body)
+double lab_measure(struct lab *lab, const struct body *body, double enough)
 {
+    struct code_run run = {.lab = lab};
     if (body->full || !body->count)
         return -SIGILL;
     rest(lab);
@@ -310,32 +350,52 @@ double lab_measure(struct lab *lab, const struct body *body)
         return -number;
     }
     set_timer(LIMIT_US);
-    double cycles = repeat_until_sound(lab);
+    run.iterations = iterations_of(lab);
+    double cycles = lab_time(lab, time_code, &run, enough * (double)run.iterations);
     set_timer(0);
-    return cycles;
+    return cycles / (double)run.iterations;
+}
+
+/* The lowest that another one confirms; if there is none the lowest. */
+static double lowest_confirmed(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, ascending);
+    for (size_t i = 0; i + 1 < count; i++)
+        if (values[i + 1] <= AGREED * values[i])
+            return values[i];
+    return values[0];
 }
 
 double lab_least(struct lab *lab, const struct body *body, unsigned measurements)
 {
-    double least = lab_measure(lab, body);
-    for (unsigned i = 1; i < measurements && least > 0; i++) {
-        double now = lab_measure(lab, body);
-        least = now > 0 && now < least ? now : least;
-    }
-    return least;
+    double values[MEASUREMENTS_MAX];
+    for (unsigned i = 0; i < measurements; i++)
+        if ((values[i] = lab_measure(lab, body, 0)) <= 0)
+            return values[i];
+    return lowest_confirmed(values, measurements);
+}
+
+double lab_median(struct lab *lab, const struct body *body, unsigned measurements)
+{
+    double values[MEASUREMENTS_MAX];
+    for (unsigned i = 0; i < measurements; i++)
+        if ((values[i] = lab_measure(lab, body, 0)) <= 0)
+            return values[i];
+    qsort(values, measurements, sizeof *values, ascending);
+    return values[measurements / 2];
 }
 
 double lab_agreed(struct lab *lab, const struct body *body, unsigned most)
 {
-    double least = lab_measure(lab, body), second = INFINITY;
-    for (unsigned i = 1; i < most && least > 0 && second > AGREED * least; i++) {
-        double now = lab_measure(lab, body);
-        if (now < 0)
-            return now;
-        second = fmin(second, fmax(now, least));
-        least = fmin(least, now);
+    double values[MEASUREMENTS_MAX];
+    for (unsigned i = 0; i < most; i++) {
+        if ((values[i] = lab_measure(lab, body, 0)) <= 0)
+            return values[i];
+        for (unsigned other = 0; other < i; other++)
+            if (fmax(values[i], values[other]) <= AGREED * fmin(values[i], values[other]))
+                return fmin(values[i], values[other]);
     }
-    return least;
+    return lowest_confirmed(values, most);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------------------ */
@@ -379,44 +439,56 @@ static int pin(void)
     return processor >= 0 && !sched_setaffinity(0, sizeof set, &set) ? processor : -1;
 }
 
-/* The best that the core does; a processor at rest takes a while to reach its frequency. */
-static void find_best(struct lab *lab)
+/* What calling an empty function takes: the mean of many that are equal but for the counter's steps. */
+static double find_overhead(struct lab *lab)
 {
-    double ticks, cycles, mean;
-    double samples[BEST_SAMPLES];
-    size_t count = 0;
-    double overhead = 0;
-    lab->overhead = 0;
-    for (unsigned i = 0; i < 400; i++)
-        if (bursts(lab, lab->empty, 1, 8, &mean))
-            overhead = mean;
-    lab->overhead = overhead;
-    for (unsigned i = 0; i < 2000; i++)
-        chain_ticks(lab, true, &ticks);
+    double samples[2000], sum = 0;
+    size_t count = 0, used = 0;
+    for (unsigned i = 0; i < BASE_COUNT(samples); i++)
+        if ((samples[count] = burst(lab, lab->empty, 1)) >= 0)
+            count++;
+    qsort(samples, count, sizeof *samples, ascending);
+    for (; used < count && samples[used] <= samples[count / 50] + STEP_TICKS; used++)
+        sum += samples[used];
+    return used ? sum / (double)used : 0;
+}
+
+/* The best that the core does; a processor at rest takes a while to reach its frequency. Returns the share of moments in which the core is
+   ours. */
+static double find_best(struct lab *lab)
+{
+    double samples[BEST_SAMPLES], cycles, started = now_ns();
+    uint64_t stamp = __rdtsc();
+    size_t count = 0, ours = 0;
+    lab->overhead = find_overhead(lab);
+    lab->chain_next = 0;
     for (unsigned i = 0; i < BEST_SAMPLES; i++)
-        if ((i % 16 || chain_ticks(lab, true, &ticks)) && burst(lab, lab->chain, 30) >= 0 &&
-            (cycles = crowd_cycles(lab)) > 0)
+        look(lab, &cycles);
+    for (unsigned i = 0; i < BEST_SAMPLES; i++)
+        if (look(lab, &cycles))
             samples[count++] = cycles;
-    lab->crowd_least = lowest_cluster(samples, count);
-    lab->crowd_seen_count = 0;
-    lab->ticks_sum = 0;
-    lab->ticks_count = 0;
+    double least = lowest_cluster(samples, count);
+    lab->crowd_least = lab->crowd_least > 0 ? fmin(lab->crowd_least, least) : least;
+    for (size_t i = 0; i < count; i++)
+        ours += samples[i] < lab->crowd_least * OURS;
+    lab->ticks_per_ns = (double)(__rdtsc() - stamp) / (now_ns() - started);
+    return (double)ours / BEST_SAMPLES;
 }
 
 /* ---- companions -------------------------------------------------------------------------------------------- */
 
 /*
  * Other processors may be threads of the same core, and what runs there takes half of its units. A thread of ours on each, which
- * does nothing but pause, leaves them to us while it is its turn: half of the time if there is one busy neighbour. In a virtual
+ * does nothing but pause, leaves them to us while it is its turn. In a virtual
  * machine it is not known which they are: then all are taken, if they are few.
  */
 enum { COMPANIONS_MAX = 8 };
 
-static void *pause_for_ever(void *context)
+static void *pause_while_wanted(void *context)
 {
     const struct timespec nap = {.tv_nsec = 500000};
     (void)context;
-    for (;;) {
+    while (!unwanted) {
         for (unsigned i = 0; i < 200; i++)
             _mm_pause();
         if (resting)
@@ -435,7 +507,7 @@ static void start_companion(size_t processor)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
-    pthread_create(&thread, &attributes, pause_for_ever, NULL);
+    companions += !pthread_create(&thread, &attributes, pause_while_wanted, NULL);
     pthread_attr_destroy(&attributes);
 }
 
@@ -482,6 +554,16 @@ static void start_companions(int processor, const cpu_set_t *allowed)
             start_companion(i);
 }
 
+/* They halve what a core divides among its threads (the reorder buffer): kept only if they give us the core much more often. */
+static void try_companions(struct lab *lab, double ours, const cpu_set_t *allowed)
+{
+    start_companions(lab->processor, allowed);
+    if (!companions || find_best(lab) > 2 * ours)
+        return;
+    unwanted = true;
+    companions = 0;
+}
+
 static bool have_rdtscp(void)
 {
     unsigned a, b, c, d;
@@ -496,6 +578,7 @@ static bool have_rdtscp(void)
 enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why)
 {
     *lab = (struct lab){.quick = quick,
+                        .patience_ns = PATIENCE_NS,
                         .avx = __builtin_cpu_supports("avx"),
                         .avx512 = __builtin_cpu_supports("avx512f")};
     if (!have_rdtscp()) {
@@ -532,8 +615,9 @@ enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why)
     /* Where that is allowed: before all others, two thirds of the time. Companions inherit it. */
     lab->before_others =
         !sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
-    start_companions(lab->processor, &allowed);
-    find_best(lab);
+    double ours = find_best(lab);
+    if (ours < OURS_LEAST)
+        try_companions(lab, ours, &allowed);
     return BASE_OK;
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHAIN_COPIES = 48, CHAIN_REGISTERS = 4, PAIRS_MAX = 8, AGREEING_MOST = 3 };
+enum { CHAIN_COPIES = 48, CHAIN_REGISTERS = 4, PAIRS_MAX = 8, MEDIAN_OF = 5 };
 
 struct wire {
     struct lab *lab;
@@ -227,21 +227,22 @@ static double pair_latency(struct wire *wire, bool hard)
     for (unsigned turn = 0; turn < CHAIN_COPIES; turn++)
         if (!add_copy(wire, &body, turn))
             return -1;
-    double cycles = lab_measure(wire->lab, &body);
+    double cycles = lab_measure(wire->lab, &body, 0);
     if (cycles < 0)
         return -1;
     /* Most latencies are whole cycles: what is not may have been disturbed. */
     if (!is_whole(cycles / CHAIN_COPIES - wire->extra))
-        cycles = fmin(cycles, lab_agreed(wire->lab, &body, AGREEING_MOST));
+        cycles = lab_median(wire->lab, &body, MEDIAN_OF);
     if (cycles < 0)
         return -1;
     cycles = cycles / CHAIN_COPIES - wire->extra;
     return cycles > 0 ? cycles : 0;
 }
 
+/* Whole cycles, or half ones where two ways take turns. */
 static double tidy(double cycles)
 {
-    return is_whole(cycles) ? round(cycles) : round(cycles * 20) / 20;
+    return is_whole(cycles) ? round(cycles) : is_whole(2 * cycles) ? round(2 * cycles) / 2 : round(cycles * 20) / 20;
 }
 
 /* ---- a form ---------------------------------------------------------------------------------------------- */
@@ -296,7 +297,7 @@ static void measure_update(struct lab *lab, const struct facts *facts, struct sa
         if (!sample_emit(sample, &body))
             return;
     }
-    double cycles = lab_measure(lab, &body);
+    double cycles = lab_measure(lab, &body, 0);
     if (cycles < 0)
         return;
     cycles = cycles / CHAIN_COPIES - facts->forward_general;
@@ -400,8 +401,8 @@ uint8_t latency_idiom(struct lab *lab, const struct facts *facts, struct sample 
                          : wide               ? "c5e159db" /* vmulpd xmm3, xmm3, xmm3 */
                                               : "660f59db");
     }
-    double waiting = lab_least(lab, &chain, 2) / CHAIN_COPIES,
-           single = lab_least(lab, &alone, 5) / (CHAIN_COPIES * 8);
+    double waiting = lab_measure(lab, &chain, 0) / CHAIN_COPIES,
+           single = lab_measure(lab, &alone, 0) / (CHAIN_COPIES * 8);
     if (waiting < 0 || single < 0 || waiting > 2.5)
         return 0;
     return single < 1.25 / facts->figures[MODEL_WIDTH] ? MODEL_ZEROES : MODEL_BREAKS;

@@ -16,9 +16,10 @@ enum {
         4, /* kernels between two copies last so many times a copy's own time: they stay the bottleneck */
     SLOW_CYCLES = 60, /* such forms are microcode: only their slots are looked at */
     TURNS_MAX = 400,
-    KERNEL_MEASUREMENTS = 5,
+    KERNEL_MEASUREMENTS = 3,
     AGREEING_MOST = 4,
-    READ_AT = 3072, /* what is loaded was not just stored */
+    READ_AT = -DATA_BEFORE, /* what is loaded was not just stored */
+    LINE_BYTES = 64,
 };
 
 /* Schedulers do not share out units perfectly: two kinds of instructions that have some in common may take a tenth longer than these
@@ -34,16 +35,17 @@ struct choice {
 
 static const struct choice choices[] = {
     [HALF_LOW] = {{3, 6, 7, 8}, 4, 0, 7, 1, 3, 7, 0},
-    [HALF_HIGH] = {{9, 10, 11, 12}, 4, 8, 6, 4, 3, 14, 16},
+    [HALF_HIGH] = {{9, 10, 11, 12}, 4, 8, 6, 4, 3, 14, 1},
     [HALF_BOTH] = {{3, 6, 7, 8, 9, 10, 11, 12}, 8, 0, 12, 1, 6, 13, 0},
 };
 
-/* Stores follow each other in a line, as most do: some processors store twice a cycle only then. */
+/* Stores follow each other in a line, as most do: some processors store twice a cycle only then. All displacements are a byte: with longer
+   ones fewer instructions fit into an entry of the cache of decoded ones. */
 static int32_t stored_at(const struct sample *sample, const struct choice *choice, unsigned operand,
                          unsigned turn)
 {
     int32_t bytes = sample->op[operand].size / 8;
-    return 64 * choice->displacement + (int32_t)turn * (bytes < 8 ? 8 : bytes);
+    return LINE_BYTES * choice->displacement + (int32_t)turn * (bytes < 8 ? 8 : bytes) % LINE_BYTES;
 }
 
 /* What copy `turn` writes differs from its neighbours'; what is only read is never written. */
@@ -202,10 +204,8 @@ double kernel_share(struct lab *lab, const struct kernel *kernel, const struct c
         for (unsigned i = 0; i < turns; i++)
             add_turn(&body, kernel, turn++);
     } while (groups * group < BODY_INSTRUCTIONS && body.count < BODY_MAX / 2);
-    double cycles = lab_measure(lab, &body) / groups, beside = turns * kernel->cycles;
-    /* What is not nothing is measured again: a neighbour may have been it. */
-    if (cycles > beside + 0.02 + 0.02 * alone)
-        cycles = fmin(cycles, lab_least(lab, &body, 2) / groups);
+    double beside = turns * kernel->cycles, nothing = beside + 0.02 + 0.02 * alone;
+    double cycles = lab_measure(lab, &body, nothing * groups) / groups;
     return cycles < 0 ? 0 : cycles - beside;
 }
 

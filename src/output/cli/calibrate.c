@@ -52,12 +52,10 @@ static void print_head(const struct model_machine *machine, const struct model *
     }
     printf("%zu of %zu instruction forms measured in %.1f s%s.\n", report->measured, report->forms,
            report->seconds, machine->quick ? " (the quick set)" : "");
-    printf("%" PRIu64 " measurements were repeated, of these %" PRIu64
-           " because something else used the core",
-           report->repeated, report->contended);
-    if (report->disturbed)
-        printf(";\n%" PRIu64 " never were undisturbed: these figures are the best of many",
-               report->disturbed);
+    printf("Nothing else used the core in %.0f %% of the moments looked at", 100 * report->alone);
+    if (report->rough)
+        printf(";\n%zu forms never were undisturbed for long enough: the best of many",
+               report->rough);
     printf(".\n");
 }
 
@@ -200,9 +198,8 @@ static void json_report(struct json *json, const struct calibrate_report *report
     json_count(json, "tried", report->forms);
     json_count(json, "measured", report->measured);
     json_count(json, "runs", report->bursts);
-    json_count(json, "repeated", report->repeated);
-    json_count(json, "contended", report->contended);
-    json_count(json, "disturbed", report->disturbed);
+    json_decimal(json, "alone", report->alone, 6);
+    json_count(json, "rough", report->rough);
     json_decimal(json, "ticks_a_cycle", report->ticks, 6);
     json_decimal(json, "seconds", report->seconds, 6);
     json_close(json, '}');
