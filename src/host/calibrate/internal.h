@@ -52,7 +52,7 @@ size_t body_function(const struct body *body, uint8_t *code);
 
 /* ---- timing (lab.c) ----------------------------------------------------------------------------------- */
 
-enum { CROWD_SEEN = 2000, CHAINS_KEPT = 24, MEASUREMENTS_MAX = 8 };
+enum { CROWD_SEEN = 2000, CHAINS_KEPT = 10, MEASUREMENTS_MAX = 8 };
 
 struct lab {
     uint8_t *code, *chain, *crowd,

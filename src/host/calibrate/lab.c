@@ -30,11 +30,12 @@ enum {
     DATA_LOW =
         0x4040, /* the address' low 16 bits: none of its parts is 0, as a divisor must not be */
     CHAIN_LENGTH = 64,
-    CHAIN_ITERATIONS = 30,
-    CHAINS_LEAST = 8, /* before the length of a cycle is known */
+    CHAIN_ITERATIONS = 200, /* so that the counter's steps do not matter: they come in phase with short bursts */
+    CHAINS_LEAST = 5, /* before the length of a cycle is known */
     CROWD_LENGTH = 240,
-    CROWD_ITERATIONS = 30,
-    BURST_CYCLES = 3000,
+    CROWD_FIRST = 2, /* whatever ran before is forgotten then */
+    CROWD_ITERATIONS = 45,
+    BURST_CYCLES = 4000,
     AGREEING = 3,     /* samples that are equal but for the counter's steps */
     AGREEING_OF = 24, /* of so many at most */
     ROUGH = 40,       /* bursts of which the least is taken where the core never is ours */
@@ -42,15 +43,15 @@ enum {
     WORK_NS = 12000000,
     REST_NS = 6000000,
     BEST_SAMPLES = 3000,
-    LOOKS_A_CHAIN = 3,
+    LOOKS_A_CHAIN = 16,
     LIMIT_US = 400000, /* for one call of lab_measure that does not return */
 };
 
 static const double PATIENCE_NS = 3e6;
 /* Of moments: less is too little to measure in. */
 static const double OURS_LEAST = 0.03;
-/* What fills the core takes no longer, though other code ran before: neighbours cost a sixth and more. */
-static const double OURS = 1.12;
+/* What fills the core takes no longer when it has the core for itself: the counter's steps are half of that. */
+static const double OURS = 1.05;
 static const double AGREED = 1.015; /* two measurements that differ by less are of the same */
 
 static struct lab *open_lab;  /* of this process, for the signal handler */
@@ -171,6 +172,7 @@ static bool look(struct lab *lab, double *cycles)
             return false;
         note_chain(lab, (chain - lab->overhead) / (CHAIN_ITERATIONS * CHAIN_LENGTH));
     }
+    burst(lab, lab->crowd, CROWD_FIRST);
     double crowd = burst(lab, lab->crowd, CROWD_ITERATIONS);
     if (crowd < 0)
         return false;
