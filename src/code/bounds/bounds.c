@@ -149,6 +149,7 @@ enum base_status bounds_of(const struct bounds_block *block, const struct model 
         bounds_free(&made);
         return status;
     }
+    stores_of(&work);
     made.predicted = fmax(fmax(made.resource, made.recurrence), made.frontend);
     name_limit(&made);
     *bounds = made;

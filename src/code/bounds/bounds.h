@@ -17,7 +17,8 @@
  *
  * Certified is what no execution of the iteration on that machine can beat, if the model's figures are right: least latencies,
  * dependences that are proven, units and slots of known forms. Predicted adds what the front end does to code that is not in
- * the cache of decoded instructions, and guesses for forms that the model does not know.
+ * the cache of decoded instructions, guesses for forms that the model does not know, and what stores cost that follow one another
+ * at places far apart, if what their addresses are made of is aligned.
  *
  * What is not seen: values (divisions take `least`), mispredicted branches, caches, callees (their registers are taken as
  * new), the stack of x87 registers.
@@ -213,7 +214,9 @@ struct bounds {
         decode; /* unrolled code that is not in the cache of decoded instructions; else 0 */
     double recurrence_most; /* recurrence, if values make latencies longest */
     double aliased;         /* recurrence, if accesses that may overlap do, at the least distance */
-    double certified;       /* with options.known, whatever was asked for */
+    double
+        store_blocks; /* stores to another block of memory than the one before, where that costs a cycle each; of resource */
+    double certified; /* with options.known, whatever was asked for */
     double predicted;
     uint8_t limit, next; /* enum bounds_limit: the largest, the second */
     double next_cycles;  /* of the second */

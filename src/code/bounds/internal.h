@@ -76,6 +76,8 @@ bool costs_of(struct work *work);
 
 /* resource.c: the resource bound, its table and the pressure of instructions. False: no memory. */
 bool resources_of(struct work *work);
+/* When the trace was made: adds what it found of stores. */
+void stores_of(struct work *work);
 /* Is the form's throughput, as measured, a bound of its own? */
 bool counts_alone(const struct cost *cost);
 /* Does it lock its access? */

@@ -262,3 +262,24 @@ bool resources_of(struct work *work)
     set_pressure(work, bottleneck);
     return true;
 }
+
+void stores_of(struct work *work)
+{
+    struct bounds *out = work->out;
+    double cycles = out->store_blocks, stored = 0;
+    add_row(out, "stores to another place", 1, cycles, cycles);
+    if (cycles <= out->resource + 1e-4)
+        return;
+    for (size_t r = 0; r < out->resource_count; r++)
+        out->resources[r].bottleneck = (double)out->resources[r].cycles > cycles - 1e-4;
+    out->resource = cycles;
+    for (size_t i = 0; i < work->block->count; i++) {
+        const struct bounds_instruction *instruction = &work->block->instructions[i];
+        out->pressure[i] = 0;
+        for (unsigned k = 0; k < instruction->operand_count; k++)
+            out->pressure[i] += stores(&instruction->operands[k]);
+        stored += out->pressure[i];
+    }
+    for (size_t i = 0; i < work->block->count; i++)
+        out->pressure[i] *= stored > 0 ? cycles / stored : 0;
+}

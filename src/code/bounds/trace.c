@@ -54,6 +54,9 @@ struct trace {
     struct arc_latency *ranges;
     size_t range_capacity;
     uint64_t fresh;
+    struct access stored; /* the last store; bytes 0: none yet */
+    uint32_t
+        blocks; /* how often a store was in another block of memory than the one before, since the first iteration */
     uint32_t iteration, iterations;
     bool last, failed, stores;
 };
@@ -572,6 +575,20 @@ static bool step_loads(struct trace *trace, uint32_t at, struct access *source)
     return found;
 }
 
+/* Some processors store more than once a cycle within one small block of memory alone. Roots are taken as aligned. */
+static void count_block(struct trace *trace, const struct access *store)
+{
+    int64_t bytes = (int64_t)figure(trace->work, MODEL_STORE_BLOCK, 0);
+    const struct access *before = &trace->stored;
+    if (bytes <= 0)
+        return;
+    bool same = before->bytes && before->address.root == store->address.root &&
+                before->segment == store->segment &&
+                (before->address.offset & -bytes) == (store->address.offset & -bytes);
+    trace->blocks += trace->iteration > 0 && !same;
+    trace->stored = *store;
+}
+
 static void step_stores(struct trace *trace, uint32_t at, const struct access *forwarded)
 {
     const struct bounds_instruction *instruction = &trace->work->block->instructions[at];
@@ -589,6 +606,7 @@ static void step_stores(struct trace *trace, uint32_t at, const struct access *f
             if (trace->work->options->graph && !operand->gathers && !trace->executed)
                 order_store(trace, &store);
         }
+        count_block(trace, &store);
         if (trace->executed)
             trace->failed |= !executed_stores(trace->executed, at, store.vertex);
         else if (!operand->gathers)
@@ -734,6 +752,8 @@ static bool trace_all(struct trace *trace, struct arc_latency **ranges)
             step(trace, i);
     }
     trace->iteration--;
+    if (trace->iteration > 0)
+        work->out->store_blocks = (double)trace->blocks / trace->iteration;
     if (good && work->options->graph && !trace->failed && !trace->executed)
         arcs_that_may_be(trace);
     free(trace->load_vertex);

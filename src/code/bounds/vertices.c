@@ -2,6 +2,8 @@
 /* Latencies within one instruction: of its load, and from its inputs to its results. */
 #include "bounds/internal.h"
 
+#include <Zydis/Zydis.h>
+
 #include <math.h>
 
 static struct arc_latency exactly(float cycles)
@@ -106,14 +108,19 @@ struct arc_latency compute_latency(const struct work *work, uint32_t at,
     return (struct arc_latency){exactly(least).least, exactly(fmaxf(least, most)).least};
 }
 
-/* Does it load from rsp or rbp and a constant? */
-static bool is_in_frame(const struct bounds_instruction *instruction)
+/* Does it load from rsp and a constant, and nothing else but store what it makes of that? Measured on Zen 3: operations on what is loaded
+   wait as long as with other registers. */
+static bool is_in_frame(const struct work *work, const struct bounds_instruction *instruction)
 {
-    for (unsigned k = 0; k < instruction->operand_count; k++)
-        if (loads(&instruction->operands[k]))
-            return instruction->operands[k].index == BOUNDS_NO_REGISTER &&
-                   (instruction->operands[k].base == 4 || instruction->operands[k].base == 5);
-    return false;
+    bool frame = has_rule(work, MODEL_FORWARDS_FRAME), found = false, plain = false;
+    for (unsigned k = 0; k < instruction->operand_count; k++) {
+        const struct bounds_operand *operand = &instruction->operands[k];
+        plain |= stores(operand);
+        found |= loads(operand) && operand->index == BOUNDS_NO_REGISTER &&
+                 (operand->base == BASE_RSP || (frame && operand->base == BASE_RBP));
+    }
+    return found && (plain || instruction->category == BOUNDS_MOVE ||
+                     instruction->mnemonic == ZYDIS_MNEMONIC_POP);
 }
 
 struct arc_latency forward_latency(const struct work *work,
@@ -122,7 +129,7 @@ struct arc_latency forward_latency(const struct work *work,
     if (work->latencies->load >= 0)
         return exactly(work->latencies->load);
     float general = figure(work, MODEL_FORWARD_GENERAL, 4);
-    if (is_in_frame(instruction))
+    if (is_in_frame(work, instruction))
         general = figure(work, MODEL_FORWARD_STACK, general);
     float forwarded = takes_vectors(instruction) ? figure(work, MODEL_FORWARD_VECTOR, general)
                       : has_rule(work, MODEL_RENAMES_MEMORY) ? fminf(general, 0)

@@ -125,7 +125,8 @@ enum model_figure_kind {
     MODEL_FETCH,           /* bytes of a block that predecoding takes a cycle; 0: no matter */
     MODEL_DECODED,         /* slots that the decoded cache delivers a cycle (loops); 0: no matter */
     MODEL_GENERAL_VECTOR, /* round trip general → vector → general register; a way is half of it */
-    MODEL_FORWARD_STACK, /* as FORWARD_GENERAL, address rsp or rbp and a constant */
+    MODEL_FORWARD_STACK, /* as FORWARD_GENERAL, address rsp and a constant; loads alone, and what changes memory */
+    MODEL_STORE_BLOCK, /* bytes, aligned, that the stores of one cycle have to be in; 0: anywhere */
     MODEL_FIGURES
 };
 const char *model_figure_name(enum model_figure_kind kind);  /* "width", as in files and JSON */
@@ -157,6 +158,8 @@ enum {                             /* rules, bits */
        MODEL_INDEXED_STORES_LOAD =
            16384, /* the address of a store that has an index register is for the units of MODEL_LOAD
                      alone: a use of the units of MODEL_STORE_ADDRESS becomes one of those (port 7) */
+       MODEL_FORWARDS_FRAME =
+           65536,                   /* FORWARD_STACK also where the address is rbp and a constant */
        MODEL_LENGTH_STALLS = 32768, /* an operand-size prefix that changes the length of an
                                        immediate stalls predecoding for 3 cycles */
 };
@@ -187,6 +190,7 @@ struct model_machine {
     uint64_t cpu; /* measured: family, model, stepping as CPUID leaf 1 gives them in eax; else 0 */
     uint64_t microcode; /* measured: 0 unless known */
     bool quick;         /* measured: of the quick set alone, the rest derived or from tables */
+    bool shared; /* measured: something else used the core all the time, figures are too high */
 };
 
 /* ---- models ------------------------------------------------------------------------------------ */
@@ -255,6 +259,9 @@ enum base_status model_read(const char *bytes, size_t count, struct model **mode
 
 /* Measured models in room keep's folder, under a name made of CPU and microcode. False: could not be written. */
 bool model_keep(const struct model *model);
+
+/* The name of the table for a processor with that number (CPUID leaf 1's eax); NULL: none is known. Static. */
+const char *model_table_of(uint64_t cpu);
 
 /* This processor: CPUID leaf 1's eax, microcode (0 if the system does not say), and its brand. */
 void model_here(uint64_t *cpu, uint64_t *microcode, char title[64]);

@@ -25,6 +25,7 @@ static const struct {
     [MODEL_FETCH] = {"fetch", "bytes of code predecoded a cycle"},
     [MODEL_DECODED] = {"decoded", "slots from the decoded cache a cycle"},
     [MODEL_FORWARD_STACK] = {"forward-stack", "store to load on the stack"},
+    [MODEL_STORE_BLOCK] = {"store-block", "bytes that stores of one cycle have to be in"},
     [MODEL_GENERAL_VECTOR] = {"general-vector", "general to vector register and back"},
 };
 

@@ -24,6 +24,54 @@ static uint64_t microcode_of(FILE *file)
     return 0;
 }
 
+const char *model_table_of(uint64_t cpu)
+{
+    static const struct {
+        uint16_t family;
+        uint8_t first, last; /* models */
+        const char *table;
+    } known[] = {
+        {0x17, 0x00, 0x2f, "zen1"},
+        {0x17, 0x30, 0xff, "zen2"},
+        {0x19, 0x00, 0x0f, "zen3"},
+        {0x19, 0x10, 0x1f, "zen4"},
+        {0x19, 0x20, 0x5f, "zen3"},
+        {0x19, 0x60, 0xaf, "zen4"},
+        {0x06, 0x2a, 0x2a, "sandy-bridge"},
+        {0x06, 0x2d, 0x2d, "sandy-bridge"},
+        {0x06, 0x3a, 0x3a, "ivy-bridge"},
+        {0x06, 0x3e, 0x3e, "ivy-bridge"},
+        {0x06, 0x3c, 0x3c, "haswell"},
+        {0x06, 0x3f, 0x3f, "haswell"},
+        {0x06, 0x45, 0x46, "haswell"},
+        {0x06, 0x3d, 0x3d, "broadwell"},
+        {0x06, 0x47, 0x47, "broadwell"},
+        {0x06, 0x4f, 0x4f, "broadwell"},
+        {0x06, 0x56, 0x56, "broadwell"},
+        {0x06, 0x4e, 0x4e, "skylake"},
+        {0x06, 0x5e, 0x5e, "skylake"},
+        {0x06, 0x8e, 0x8e, "skylake"},
+        {0x06, 0x9e, 0x9e, "skylake"},
+        {0x06, 0xa5, 0xa6, "skylake"},
+        {0x06, 0x55, 0x55, "skylake-x"},
+        {0x06, 0x6a, 0x6a, "icelake"},
+        {0x06, 0x6c, 0x6c, "icelake"},
+        {0x06, 0x7d, 0x7e, "icelake"},
+        {0x06, 0xa7, 0xa7, "icelake"},
+        {0x06, 0x97, 0x97, "alder-lake"},
+        {0x06, 0x9a, 0x9a, "alder-lake"},
+        {0x06, 0xb7, 0xb7, "alder-lake"},
+        {0x06, 0x8f, 0x8f, "sapphire-rapids"},
+        {0x06, 0xcf, 0xcf, "sapphire-rapids"},
+    };
+    unsigned family = cpu >> 8 & 15, model = (cpu >> 4 & 15) | (cpu >> 12 & 0xf0);
+    family += family == 15 ? cpu >> 20 & 255 : 0;
+    for (size_t i = 0; i < BASE_COUNT(known); i++)
+        if (known[i].family == family && known[i].first <= model && model <= known[i].last)
+            return known[i].table;
+    return NULL;
+}
+
 void model_here(uint64_t *cpu, uint64_t *microcode, char title[64])
 {
     unsigned a, b, c, d;

@@ -9,6 +9,7 @@
  *   source table
  *   cpu 506e3 f0                 measured: CPUID leaf 1, microcode
  *   quick                        measured: the quick set alone
+ *   shared                       measured: on a core that something else used all the time
  *   rules 3                      hexadecimal, as all sets of bits
  *   unit p0 1
  *   role 0 63                    number of the role, units
@@ -47,10 +48,11 @@ static void number(struct util_text *text, const char *before, double value)
 static void write_machine(const struct model *model, struct util_text *text)
 {
     const struct model_machine *machine = &model->machine;
-    util_text_print(text, FIRST_LINE "\nname %s\ntitle %s\nsource %s\ncpu %llx %llx\n%srules %x\n",
-                    machine->name, machine->title, model_source_text(machine->source),
-                    (unsigned long long)machine->cpu, (unsigned long long)machine->microcode,
-                    machine->quick ? "quick\n" : "", machine->rules);
+    util_text_print(
+        text, FIRST_LINE "\nname %s\ntitle %s\nsource %s\ncpu %llx %llx\n%s%srules %x\n",
+        machine->name, machine->title, model_source_text(machine->source),
+        (unsigned long long)machine->cpu, (unsigned long long)machine->microcode,
+        machine->quick ? "quick\n" : "", machine->shared ? "shared\n" : "", machine->rules);
     for (size_t i = 0; i < machine->unit_count; i++)
         util_text_print(text, "unit %s %u\n", machine->units[i].name, machine->units[i].copies);
     for (size_t i = 0; i < MODEL_ROLES; i++)
@@ -437,6 +439,7 @@ static bool read_line(struct reader *reader)
                 : take_word(reader, "source ") ? read_source(reader)
                 : take_word(reader, "cpu ")    ? read_cpu(reader)
                 : take_word(reader, "quick")   ? (machine->quick = true)
+                : take_word(reader, "shared")  ? (machine->shared = true)
                 : take_word(reader, "rules ")  ? read_rules(reader)
                 : take_word(reader, "unit ")   ? read_unit(reader)
                 : take_word(reader, "role ")   ? read_role(reader)

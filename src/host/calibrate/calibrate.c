@@ -150,6 +150,7 @@ static void report_lab(const struct lab *lab, struct calibrate_report *report)
 {
     report->bursts += lab->bursts;
     report->processor = lab->processor;
+    report->shared = lab->shared || lab->lowered;
     if (lab->moments)
         report->alone = (double)lab->moments_alone / (double)lab->moments;
     if (lab->moments_alone)
@@ -192,15 +193,19 @@ static void measure_entry(struct calibration *calibration, struct lab *lab, size
         *entry = made;
 }
 
-/* All that were not tried, then those again that were disturbed, while there is time. */
-static void measure_entries(struct calibration *calibration, struct lab *lab, double end_s)
+/* All that were not tried, then those again that were disturbed, while there is time. False: what was measured before is of a shared core. */
+static bool measure_entries(struct calibration *calibration, struct lab *lab, double end_s)
 {
     struct entry *entries = calibration->shared->entries;
+    double middle_s =
+        (calibration->start_s + end_s) / 2; /* later there is no time to begin again */
     size_t wanted = 1;
     for (unsigned round = 0; round < ROUNDS && wanted; round++) {
         wanted = 0;
         lab->patience_ns = patience_ns * (1U << round);
         for (size_t i = 0; i < calibration->count && now_s() < end_s; i++) {
+            if (lab->lowered && now_s() < middle_s)
+                return false;
             if (round ? !entries[i].rough
                       : entries[i].tried || !is_wanted(calibration, calibration->forms[i].key))
                 continue;
@@ -209,6 +214,14 @@ static void measure_entries(struct calibration *calibration, struct lab *lab, do
         for (size_t i = 0; i < calibration->count; i++)
             wanted += entries[i].rough > 0;
     }
+    return true;
+}
+
+static void forget(struct calibration *calibration, struct lab *lab)
+{
+    struct shared *shared = calibration->shared;
+    shared->begun = lab->lowered = lab->shared = false;
+    memset(shared->entries, 0, calibration->count * sizeof *shared->entries);
 }
 
 static void child(struct calibration *calibration)
@@ -224,8 +237,9 @@ static void child(struct calibration *calibration)
         shared->done = true;
         return;
     }
-    begin(calibration, &lab);
-    measure_entries(calibration, &lab, end_s);
+    do {
+        begin(calibration, &lab);
+    } while (!measure_entries(calibration, &lab, end_s) && (forget(calibration, &lab), true));
     report_lab(&lab, &shared->report);
     shared->done = true;
 }
@@ -291,9 +305,10 @@ static void fill_machine(const struct calibration *calibration, struct model *mo
     model_here(&machine->cpu, &machine->microcode, title);
     machine->source = MODEL_MEASURED;
     machine->quick = calibration->quick;
+    machine->shared = shared->report.shared;
     machine->rules = shared->facts.rules;
     for (size_t i = 0; i < MODEL_FIGURES; i++)
-        if (shared->facts.figures[i] > 0 || i == MODEL_FORWARD_GENERAL)
+        if (shared->facts.figures[i] > 0 || i == MODEL_FORWARD_GENERAL || i == MODEL_FORWARD_STACK)
             machine->figures[i] = (struct model_figure){.value = (float)shared->facts.figures[i],
                                                         .source = MODEL_MEASURED};
 }

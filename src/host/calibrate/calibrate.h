@@ -24,15 +24,18 @@
 #include "util/util.h"
 
 struct calibrate_report {
-    size_t forms;       /* that were tried */
-    size_t measured;    /* that have figures now */
-    size_t kernels;     /* abstract resources */
-    uint64_t bursts;    /* timed */
-    double alone;       /* share of the moments looked at in which nothing else used the core */
-    size_t rough;       /* forms with measurements that never were undisturbed for long enough: the best of what there was */
-    double ticks;       /* of the time stamp counter a cycle, mean */
+    size_t forms;    /* that were tried */
+    size_t measured; /* that have figures now */
+    size_t kernels;  /* abstract resources */
+    uint64_t bursts; /* timed */
+    double alone;    /* share of the moments looked at in which nothing else used the core */
+    size_t
+        rough; /* forms with measurements that never were undisturbed for long enough: the best of what there was */
+    double ticks; /* of the time stamp counter a cycle, mean */
     double seconds;
     int processor;
+    bool
+        shared; /* the core never did what such a processor does: something else used it all the time, figures are too high */
 };
 
 /*

@@ -123,7 +123,7 @@ bool sample_open(const struct form *form, struct sample *sample)
     memset(sample->pick, -1, sizeof sample->pick);
     sample->base = BODY_DATA;
     sample->displacement = 0;
-    sample->indexed = false;
+    sample->indexed = sample->swapped = false;
     sample->fixed = strstr(form->key, "r8h") != NULL;
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, form->bytes, form->count, &sample->in,
                                                sample->op)) &&
@@ -143,7 +143,7 @@ static ZydisRegister encode_register(ZydisRegisterClass class, int number)
 }
 
 /* Of an address alone the base is what is picked, or else the index; an index beside a base is 0. */
-static void pick_address(ZydisEncoderOperand *operand, int number)
+static void pick_address(ZydisEncoderOperand *operand, int number, bool swapped)
 {
     ZydisRegister picked = ZydisRegisterEncode(ZYDIS_REGCLASS_GPR64, (ZyanU8)number);
     if (operand->mem.base == ZYDIS_REGISTER_RIP)
@@ -152,6 +152,10 @@ static void pick_address(ZydisEncoderOperand *operand, int number)
         operand->mem.index = operand->mem.base ? ZYDIS_REGISTER_R13 : picked;
     if (operand->mem.base)
         operand->mem.base = picked;
+    if (swapped) {
+        operand->mem.base = ZYDIS_REGISTER_R14;
+        operand->mem.index = picked;
+    }
 }
 
 bool sample_emit(const struct sample *sample, struct body *body)
@@ -175,7 +179,7 @@ bool sample_emit(const struct sample *sample, struct body *body)
     for (unsigned i = 0; i < request.operand_count; i++)
         if (sample->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && sample->pick[i] >= 0 &&
             sample->op[i].mem.type == ZYDIS_MEMOP_TYPE_AGEN)
-            pick_address(&request.operands[i], sample->pick[i]);
+            pick_address(&request.operands[i], sample->pick[i], sample->swapped);
     if (!ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(&request, bytes, &count)))
         return false;
     body_add(body, bytes, count);
@@ -206,6 +210,17 @@ enum kind sample_kind(const struct sample *sample, unsigned operand)
 bool sample_reads(const struct sample *sample, unsigned operand)
 {
     return sample->op[operand].actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+}
+
+bool sample_is_address(const struct sample *sample, unsigned operand)
+{
+    return sample->op[operand].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+           sample->op[operand].mem.type == ZYDIS_MEMOP_TYPE_AGEN;
+}
+
+bool sample_may_keep(const struct sample *sample, unsigned operand)
+{
+    return sample->op[operand].actions & ZYDIS_OPERAND_ACTION_CONDWRITE;
 }
 
 bool sample_writes(const struct sample *sample, unsigned operand)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { REPEAT = 60, WIDE_REPEAT = 600, MEASUREMENTS = 3 };
+enum { REPEAT = 60, WIDE_REPEAT = 600, MEASUREMENTS = 3, FUSION_MEASUREMENTS = 16 };
 
 /* Cycles of one turn: the instructions of `hex`, one text each, NULL at the end. */
 static double turn_cycles(struct lab *lab, enum pattern pattern, bool wide, unsigned repeat,
@@ -89,7 +89,34 @@ static void measure_rates(struct lab *lab, struct facts *facts)
     }
 }
 
+/* Two stores a turn: in which part of memory they have to be to take one cycle. */
+static void measure_store_block(struct lab *lab, struct facts *facts)
+{
+    static const struct {
+        double bytes;
+        const char *second; /* mov [r14 + bytes], rbx */
+    } apart[] = {{16, "49895e10"}, {32, "49895e20"}, {64, "49895e40"}};
+    const double together = 1.4, apart_least = 1.7;
+    if (TURN(lab, PATTERN_POINTER, "49895e00", "49895e08") > together)
+        return; /* one store a cycle, wherever */
+    for (size_t i = 0; i < BASE_COUNT(apart); i++)
+        if (TURN(lab, PATTERN_POINTER, "49895e00", apart[i].second) > apart_least) {
+            facts->figures[MODEL_STORE_BLOCK] = apart[i].bytes;
+            return;
+        }
+}
+
 /* ---- how long through memory ----------------------------------------------------------------------------- */
+
+/* Two additions beside it: without them the front end is what takes time where such loads take none. */
+static void measure_stack(struct lab *lab, struct facts *facts)
+{
+    enum { ADDITIONS = 2 };
+    double stack = TURN(lab, PATTERN_POINTER, "48895c24c0", "488b5c24c0", "4883c301", "4883c301"),
+           frame = TURN(lab, PATTERN_POINTER, "48895d40", "488b5d40", "4883c301", "4883c301");
+    facts->figures[MODEL_FORWARD_STACK] = fmax(0, near(stack - ADDITIONS));
+    facts->rules |= frame > 0 && frame < stack + 0.5 ? MODEL_FORWARDS_FRAME : 0;
+}
 
 static void measure_memory(struct lab *lab, struct facts *facts)
 {
@@ -105,7 +132,7 @@ static void measure_memory(struct lab *lab, struct facts *facts)
     figures[MODEL_LOAD_VECTOR] = near(vector - facts->from_vector);
     facts->forward_general = near(TURN(lab, PATTERN_POINTER, "49895e40", "498b5e40"));
     figures[MODEL_FORWARD_GENERAL] = facts->forward_general;
-    figures[MODEL_FORWARD_STACK] = near(TURN(lab, PATTERN_POINTER, "48895c24c0", "488b5c24c0"));
+    measure_stack(lab, facts);
     figures[MODEL_FORWARD_VECTOR] =
         near(TURN(lab, PATTERN_ONES_DOUBLE, "f2410f114640", "f2410f104640"));
     figures[MODEL_FORWARD_FAILED] =
@@ -175,9 +202,10 @@ static double slots(struct lab *lab, const struct kernels *kernels, const struct
     struct copies copies;
     copies_of_hex(hex, &copies);
     double least = INFINITY;
-    for (unsigned i = 0; i < MEASUREMENTS; i++)
-        least = fmin(least, kernel_share(lab, kernels->items + KERNEL_SLOTS, &copies, 1));
-    return least * facts->figures[MODEL_WIDTH];
+    for (unsigned i = 0; i < FUSION_MEASUREMENTS && !(least < 1.25); i++)
+        least = fmin(least, kernel_share(lab, kernels->items + KERNEL_SLOTS, &copies, 1) *
+                                facts->figures[MODEL_WIDTH]);
+    return least;
 }
 
 void facts_fusion(struct lab *lab, const struct kernels *kernels, struct facts *facts)
@@ -206,6 +234,7 @@ void facts_measure(struct lab *lab, struct facts *facts)
     memset(facts, 0, sizeof *facts);
     measure_width(lab, facts);
     measure_rates(lab, facts);
+    measure_store_block(lab, facts);
     measure_memory(lab, facts);
     measure_moves(lab, facts);
     if (!lab->quick)

@@ -61,14 +61,18 @@ struct lab {
     uint8_t *mapped;
     bool avx, avx512, quick;
     int processor;
-    double overhead;            /* ticks of an empty function */
+    double overhead; /* ticks of an empty function */
     /* Ticks of an addition, of the last bursts of the chain. */
     double chains[CHAINS_KEPT], chains_sorted[CHAINS_KEPT];
     size_t chain_next;
     unsigned looks;
-    double chain_ticks;            /* of a cycle, from these */
-    bool steady;                   /* they agree */
-    bool ours;                     /* the core was, a moment ago */
+    double chain_ticks; /* of a cycle, from these */
+    bool steady;        /* they agree */
+    bool
+        lowered; /* the core does more than it was ever seen to do: what was measured before is of a shared one */
+    bool
+        shared; /* it never did what such a processor can do: something else uses it all the time */
+    bool ours;  /* the core was, a moment ago */
     double crowd_seen[CROWD_SEEN]; /* since they were last looked at */
     unsigned crowd_seen_count;
     double crowd_least; /* cycles of an iteration of `crowd`, alone on the core */
@@ -133,6 +137,7 @@ struct sample {
     int8_t base;                          /* of the memory operand */
     int32_t displacement;
     bool indexed; /* the memory operand has an index, whose value is 0 */
+    bool swapped; /* addresses alone: what is picked is the index, the base is the data */
     bool fixed;   /* registers cannot be chosen (ah, ...) */
 };
 
@@ -142,6 +147,9 @@ bool sample_emit(const struct sample *sample, struct body *body);
 
 enum kind { KIND_NONE, KIND_GENERAL, KIND_VECTOR, KIND_MASK, KIND_FLAGS, KIND_MEMORY };
 enum kind sample_kind(const struct sample *sample, unsigned operand);
+/* Does what it writes stay what it was now and then (cmov)? Then it is read, too. */
+bool sample_may_keep(const struct sample *sample, unsigned operand);
+bool sample_is_address(const struct sample *sample, unsigned operand); /* lea's */
 bool sample_reads(const struct sample *sample, unsigned operand);
 bool sample_writes(const struct sample *sample, unsigned operand);
 /* Hidden, or a register that the encoding fixes. */

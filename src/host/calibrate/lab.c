@@ -30,7 +30,8 @@ enum {
     DATA_LOW =
         0x4040, /* the address' low 16 bits: none of its parts is 0, as a divisor must not be */
     CHAIN_LENGTH = 64,
-    CHAIN_ITERATIONS = 200, /* so that the counter's steps do not matter: they come in phase with short bursts */
+    CHAIN_ITERATIONS =
+        200, /* so that the counter's steps do not matter: they come in phase with short bursts */
     CHAINS_LEAST = 5, /* before the length of a cycle is known */
     CROWD_LENGTH = 240,
     CROWD_FIRST = 2, /* whatever ran before is forgotten then */
@@ -52,10 +53,13 @@ static const double PATIENCE_NS = 3e6;
 static const double OURS_LEAST = 0.03;
 /* What fills the core takes no longer when it has the core for itself: the counter's steps are half of that. */
 static const double OURS = 1.05;
+/* Of what tables say that it takes: less than with a neighbour, more than where they are too good. */
+static const double CROWD_ALONE = 1.3;
+static const double WAIT_NS = 6e9, WAIT_QUICK_NS = 1.5e9;
 static const double AGREED = 1.015; /* two measurements that differ by less are of the same */
 
-static struct lab *open_lab;  /* of this process, for the signal handler */
-static volatile bool resting; /* companions sleep */
+static struct lab *open_lab;   /* of this process, for the signal handler */
+static volatile bool resting;  /* companions sleep */
 static volatile bool unwanted; /* companions end */
 static unsigned companions;    /* that run */
 
@@ -140,8 +144,8 @@ static void note_chain(struct lab *lab, double ticks)
     const double *sorted = lab->chains_sorted;
     double sum = 0;
     keep_chain(lab, ticks, lab->chain_next < CHAINS_KEPT ? lab->chain_next : CHAINS_KEPT);
-    size_t count = lab->chain_next < CHAINS_KEPT ? lab->chain_next : CHAINS_KEPT,
-           first = count / 4, last = count - count / 4;
+    size_t count = lab->chain_next < CHAINS_KEPT ? lab->chain_next : CHAINS_KEPT, first = count / 4,
+           last = count - count / 4;
     for (size_t i = first; i < last; i++)
         sum += sorted[i];
     lab->chain_ticks = sum / (double)(last - first);
@@ -158,7 +162,10 @@ static void note_crowd(struct lab *lab, double cycles)
     if (lab->crowd_seen_count < CROWD_SEEN)
         return;
     double lowest = lowest_cluster(lab->crowd_seen, CROWD_SEEN);
-    lab->crowd_least = lowest < lab->crowd_least * 0.97 ? lowest : lab->crowd_least;
+    if (lowest < lab->crowd_least * 0.97) {
+        lab->crowd_least = lowest;
+        lab->lowered = true;
+    }
     lab->crowd_seen_count = 0;
 }
 
@@ -308,8 +315,8 @@ static bool others_wait(void)
     char text[128] = "";
     unsigned running = 0;
     FILE *file = fopen("/proc/loadavg", "re");
-    bool known = file && fgets(text, sizeof text, file) &&
-                 sscanf(text, "%*s %*s %*s %u/", &running) == 1;
+    bool known =
+        file && fgets(text, sizeof text, file) && sscanf(text, "%*s %*s %*s %u/", &running) == 1;
     if (file)
         fclose(file);
     return !known || running > 1 + companions;
@@ -477,6 +484,33 @@ static double find_best(struct lab *lab)
     return (double)ours / BEST_SAMPLES;
 }
 
+/* Cycles of an iteration of the crowd as this processor's table has it; 0: none is known. */
+static double crowd_expected(void)
+{
+    uint64_t cpu, microcode;
+    char title[64];
+    struct model *model = NULL;
+    double cycles = 0;
+    model_here(&cpu, &microcode, title);
+    const char *table = model_table_of(cpu);
+    if (table && model_open(table, &model, NULL) == BASE_OK)
+        cycles = CROWD_LENGTH / (double)model_machine(model)->figures[MODEL_WIDTH].value;
+    model_close(model);
+    return cycles;
+}
+
+/* A neighbour that works without a pause takes half of the core: waits for a moment without. */
+static void wait_for_core(struct lab *lab)
+{
+    double expected = crowd_expected() * CROWD_ALONE,
+           end = now_ns() + (lab->quick ? WAIT_QUICK_NS : WAIT_NS);
+    while (lab->crowd_least > expected && expected > 0 && now_ns() < end) {
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        find_best(lab);
+    }
+    lab->shared = expected > 0 && lab->crowd_least > expected;
+}
+
 /* ---- companions -------------------------------------------------------------------------------------------- */
 
 /*
@@ -620,6 +654,8 @@ enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why)
     double ours = find_best(lab);
     if (ours < OURS_LEAST)
         try_companions(lab, ours, &allowed);
+    wait_for_core(lab);
+    lab->lowered = false;
     return BASE_OK;
 }
 

@@ -42,12 +42,6 @@ static void pick_others(struct sample *sample, unsigned copy)
     }
 }
 
-static bool is_address(const struct sample *sample, unsigned operand)
-{
-    return sample->op[operand].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-           sample->op[operand].mem.type == ZYDIS_MEMOP_TYPE_AGEN;
-}
-
 /* The number of the register that is operand's in this copy: fixed, or chosen here. */
 static int place(const struct wire *wire, unsigned operand, unsigned turn)
 {
@@ -61,7 +55,8 @@ static int place(const struct wire *wire, unsigned operand, unsigned turn)
                                                  : (int)(turn % CHAIN_REGISTERS);
     case KIND_MASK: return 1 + (int)(turn % 3);
     case KIND_MEMORY:
-        return is_address(sample, operand) ? chain_general[turn % CHAIN_REGISTERS] : BODY_ADDRESS;
+        return sample_is_address(sample, operand) ? chain_general[turn % CHAIN_REGISTERS]
+                                                  : BODY_ADDRESS;
     default: return -1;
     }
 }
@@ -69,7 +64,7 @@ static int place(const struct wire *wire, unsigned operand, unsigned turn)
 static void put(struct wire *wire, unsigned operand, int number)
 {
     struct sample *sample = wire->sample;
-    if (sample_kind(sample, operand) == KIND_MEMORY && !is_address(sample, operand))
+    if (sample_kind(sample, operand) == KIND_MEMORY && !sample_is_address(sample, operand))
         sample->base = (int8_t)number;
     else if (!sample_is_hidden(sample, operand))
         sample->pick[operand] = (int8_t)number;
@@ -161,7 +156,7 @@ static bool general_to(struct wire *wire, struct body *body, int number, unsigne
         wire->extra += 1;
         return true;
     case KIND_MEMORY:
-        if (is_address(wire->sample, wire->from)) {
+        if (sample_is_address(wire->sample, wire->from)) {
             emit3(body, 0x48, (const uint8_t[]){0x21}, 1, BODY_ZERO, number);
             wire->extra += 2;
             return emit_copy(body, number, target);
@@ -179,7 +174,7 @@ static bool connect(struct wire *wire, struct body *body, unsigned turn)
     struct sample *sample = wire->sample;
     enum kind to = sample_kind(sample, wire->to), from = sample_kind(sample, wire->from);
     int written = place(wire, wire->to, turn), read = place(wire, wire->from, turn);
-    if (is_address(sample, wire->from) && to == KIND_GENERAL && written == read)
+    if (sample_is_address(sample, wire->from) && to == KIND_GENERAL && written == read)
         return true;
     if (to == from && to != KIND_MEMORY && (to == KIND_FLAGS || to == KIND_MASK || written == read))
         return true;
@@ -204,14 +199,19 @@ static bool add_copy(struct wire *wire, struct body *body, unsigned turn)
 {
     struct sample *sample = wire->sample;
     bool one = wire->from == wire->to;
+    /* The loop's own counter changes flags: from register to flags before the copy that reads them. */
+    bool later = sample_kind(sample, wire->from) == KIND_FLAGS &&
+                 sample_kind(sample, wire->to) != KIND_FLAGS;
+    wire->extra = 0;
+    if (later && !one && !connect(wire, body, turn))
+        return false;
     pick_others(sample, turn);
     put(wire, wire->from, place(wire, wire->from, one ? 0 : turn));
     put(wire, wire->to, place(wire, wire->to, one ? 0 : turn + 1));
     sample_break(sample, body, (int)wire->from, (int)wire->to);
     if (!sample_emit(sample, body))
         return false;
-    wire->extra = 0;
-    return one || connect(wire, body, turn + 1);
+    return one || later || connect(wire, body, turn + 1);
 }
 
 static bool is_whole(double cycles)
@@ -242,7 +242,9 @@ static double pair_latency(struct wire *wire, bool hard)
 /* Whole cycles, or half ones where two ways take turns. */
 static double tidy(double cycles)
 {
-    return is_whole(cycles) ? round(cycles) : is_whole(2 * cycles) ? round(2 * cycles) / 2 : round(cycles * 20) / 20;
+    return is_whole(cycles)       ? round(cycles)
+           : is_whole(2 * cycles) ? round(2 * cycles) / 2
+                                  : round(cycles * 20) / 20;
 }
 
 /* ---- a form ---------------------------------------------------------------------------------------------- */
@@ -250,10 +252,11 @@ static double tidy(double cycles)
 static bool is_source(const struct sample *sample, unsigned operand)
 {
     enum kind kind = sample_kind(sample, operand);
-    if (is_address(sample, operand))
+    if (sample_is_address(sample, operand))
         return sample->op[operand].mem.base != ZYDIS_REGISTER_RIP &&
                (sample->op[operand].mem.base || sample->op[operand].mem.index);
-    return kind != KIND_NONE && sample_reads(sample, operand) &&
+    return kind != KIND_NONE &&
+           (sample_reads(sample, operand) || sample_may_keep(sample, operand)) &&
            !(kind == KIND_MASK && sample->op[operand].encoding == ZYDIS_OPERAND_ENCODING_MASK);
 }
 
@@ -313,6 +316,21 @@ bool sample_divides(const struct sample *sample)
     return strstr(name, "div") || strstr(name, "sqrt");
 }
 
+/* Through the index in place of the base, where there are both: on some processors that is faster. */
+static void measure_index(struct wire *wire, double *least, double *most)
+{
+    const ZydisDecodedOperand *from = wire->sample->op + wire->from;
+    if (!sample_is_address(wire->sample, wire->from) || !from->mem.base || !from->mem.index)
+        return;
+    wire->sample->swapped = true;
+    double index = pair_latency(wire, false);
+    wire->sample->swapped = false;
+    if (index < 0)
+        return;
+    *most = index > *most ? index : *most;
+    *least = index < *least ? index : *least;
+}
+
 static void measure_pair(struct lab *lab, const struct facts *facts, struct sample *sample,
                          unsigned from, unsigned to, struct model_figures *figures)
 {
@@ -325,6 +343,7 @@ static void measure_pair(struct lab *lab, const struct facts *facts, struct samp
         most = hard > most ? hard : most;
         least = hard > 0 && hard < least ? hard : least;
     }
+    measure_index(&wire, &least, &most);
     note(figures, from, to, tidy(least), tidy(most));
 }
 

@@ -36,6 +36,7 @@ static const struct {
     {MODEL_MOVES_VECTOR, "moves-vector", "moves of vector registers take no unit and no time"},
     {MODEL_STACK_ENGINE, "stack-engine", "push and pop do not wait for rsp"},
     {MODEL_MERGES_LOW, "merges-low", "writing 8 or 16 bits of a register waits for the rest"},
+    {MODEL_FORWARDS_FRAME, "forwards-frame", "store to load is as fast with rbp as with rsp"},
     {MODEL_RENAMES_MEMORY, "renames-memory", "a load of what was just stored takes no time"},
 };
 
@@ -52,6 +53,10 @@ static void print_head(const struct model_machine *machine, const struct model *
     }
     printf("%zu of %zu instruction forms measured in %.1f s%s.\n", report->measured, report->forms,
            report->seconds, machine->quick ? " (the quick set)" : "");
+    if (report->shared)
+        printf("Something else used the core all the time: the figures are too high. Try again "
+               "when the "
+               "machine,\nand the host of a virtual one, is less busy.\n");
     printf("Nothing else used the core in %.0f %% of the moments looked at", 100 * report->alone);
     if (report->rough)
         printf(";\n%zu forms never were undisturbed for long enough: the best of many",
@@ -200,6 +205,7 @@ static void json_report(struct json *json, const struct calibrate_report *report
     json_count(json, "runs", report->bursts);
     json_decimal(json, "alone", report->alone, 6);
     json_count(json, "rough", report->rough);
+    json_flag(json, "shared", report->shared);
     json_decimal(json, "ticks_a_cycle", report->ticks, 6);
     json_decimal(json, "seconds", report->seconds, 6);
     json_close(json, '}');
@@ -262,7 +268,20 @@ enum base_status machine_open(const char *name, bool quiet, struct model **model
     enum base_status status = strcmp(name, "here") ? model_open(name, model, why)
                                                    : calibrate_here(step, &progress, model, why);
     progress_end(&progress);
+    if (status == BASE_OK && model_machine(*model)->shared && !quiet)
+        say("something else used the processor's core while its instructions were measured: bounds "
+            "are "
+            "too high. 'headroom calibrate' measures again.");
     return status;
+}
+
+/* One of a core that nothing else used. */
+static bool better_is_kept(void)
+{
+    struct model *kept = NULL;
+    bool better = model_open("here", &kept, NULL) == BASE_OK && !model_machine(kept)->shared;
+    model_close(kept);
+    return better;
 }
 
 static enum base_status measure(const struct calibrate_settings *own, struct model **model,
@@ -272,7 +291,9 @@ static enum base_status measure(const struct calibrate_settings *own, struct mod
     progress_begin(&progress, false);
     enum base_status status = calibrate(own->quick, step, &progress, model, report, why);
     progress_end(&progress);
-    if (status == BASE_OK && !model_keep(*model))
+    if (status == BASE_OK && model_machine(*model)->shared && better_is_kept())
+        say("the model that was measured before is kept, since it is better.");
+    else if (status == BASE_OK && !model_keep(*model))
         say("the model could not be kept, and will be measured again when it is needed; "
             "$HEADROOM_CACHE names another folder.");
     return status;

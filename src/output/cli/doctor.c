@@ -312,8 +312,10 @@ static void check_model(struct examination *examination)
         "%zu instruction forms measured; %.3g slots, %.3g loads and %.3g stores a cycle%s",
         model_count(model), (double)machine->figures[MODEL_WIDTH].value,
         (double)machine->figures[MODEL_LOADS].value, (double)machine->figures[MODEL_STORES].value,
-        machine->quick ? "; the most common forms only" : "");
-    if (machine->quick)
+        machine->shared  ? "; too few, since something else used the core meanwhile"
+        : machine->quick ? "; the most common forms only"
+                         : "");
+    if (machine->quick || machine->shared)
         advise(check, "headroom calibrate");
     model_close(model);
 }
