@@ -71,7 +71,12 @@ bool ceiling_json(struct json *json, const struct places *places,
     if (options->limit && shown > options->limit)
         shown = options->limit;
     json_begin(json, "ceiling", '{');
-    json_decimal(json, "upper_bound", ceiling_upper_bound(profile), 6);
+    if (run->measured_ns > 0) {
+        json_decimal(json, "upper_bound", ceiling_upper_bound(profile), 6);
+    } else {
+        json_key(json, "upper_bound");
+        json_raw(json, "null");
+    }
     json_decimal(json, "cpu_s", run->cpu_ns / 1e9, 6);
     json_decimal(json, "innermost_s", run->innermost_ns / 1e9, 6);
     json_decimal(json, "eligible_s", run->eligible_ns / 1e9, 6);

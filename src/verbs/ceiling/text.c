@@ -141,11 +141,14 @@ static void print_shares(struct printer *printer, const struct profile_ceiling_r
               "Innermost loops take %.0f %% of the CPU time, those that can be measured %.0f %%, "
               "those that were %.0f %%. ",
               run->innermost_ns / all, run->eligible_ns / all, run->measured_ns / all);
-    print_add(line, sizeof line,
-              "If each of these had all its data in the first-level cache, the "
-              "program would take %.1f %% less CPU time: more is not to be had "
-              "from their locality.",
-              100 * ceiling_upper_bound(printer->profile));
+    if (run->measured_ns > 0)
+        print_add(line, sizeof line,
+                  "If each of these had all its data in the first-level cache, the "
+                  "program would take %.1f %% less CPU time: more is not to be had "
+                  "from their locality.",
+                  100 * ceiling_upper_bound(printer->profile));
+    else
+        print_add(line, sizeof line, "What their locality costs is therefore not known.");
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
