@@ -126,6 +126,16 @@ struct loop {
     struct bounds bounds;
 };
 
+/* Figures that a test gives the machine besides; it takes them back. */
+static float besides[MODEL_FIGURES];
+
+static void add_besides(struct model_machine *machine)
+{
+    for (unsigned f = 0; f < MODEL_FIGURES; f++)
+        if (besides[f] > 0)
+            machine->figures[f] = (struct model_figure){.value = besides[f], .source = MODEL_TABLE};
+}
+
 static struct loop bound_with(const uint8_t *from, const uint8_t *to, struct bounds_options options,
                               uint32_t rules)
 {
@@ -137,6 +147,7 @@ static struct loop bound_with(const uint8_t *from, const uint8_t *to, struct bou
         add_form(loop.model, &loop.block.instructions[i]);
     assert_true(model_seal(loop.model));
     model_edit(loop.model)->rules |= rules;
+    add_besides(model_edit(loop.model));
     assert_int_equal(bounds_of(&loop.block, loop.model, &options, &loop.bounds), BASE_OK);
     assert_int_equal(loop.bounds.unknown, 0);
     assert_true(loop.bounds.certified <= loop.bounds.predicted + 1e-9);
@@ -640,6 +651,96 @@ static void estimates_are_not_certain(void **state)
     (void)state;
 }
 
+/* ---- stores one after the other, and from store to load ------------------------------------------------- */
+
+/* Three stores a turn in two blocks of 32 bytes, one at another address: there and back. */
+CODE(scattered,
+     "1: mov %rax, (%rdi); mov %rax, 8(%rdi); mov %rax, 32(%rdi); mov %rax, 8(%rsi); jmp 1b");
+/* All in one. */
+CODE(together,
+     "1: mov %rax, (%rdi); mov %rax, 8(%rdi); mov %rax, 24(%rdi); mov %rax, 16(%rdi); jmp 1b");
+/* A new one each fourth turn. */
+CODE(filled, "1: mov %rax, (%rdi); add $8, %rdi; jmp 1b");
+
+static void stores_change_blocks(void **state)
+{
+    besides[MODEL_STORE_BLOCK] = 32;
+    struct loop loop = BOUND(scattered);
+    assert_cycles(loop.bounds.store_blocks, 3);
+    assert_cycles(loop.bounds.certified, 4); /* the port for data */
+    drop(&loop);
+    loop = BOUND(together);
+    assert_cycles(loop.bounds.store_blocks, 0);
+    drop(&loop);
+    loop = BOUND(filled);
+    assert_true(loop.bounds.store_blocks > 0.2 && loop.bounds.store_blocks < 0.3);
+    drop(&loop);
+    besides[MODEL_STORE_BLOCK] = 0;
+    loop = BOUND(scattered);
+    assert_cycles(loop.bounds.store_blocks, 0);
+    drop(&loop);
+}
+
+CODE(alternate, "1: mov %rax, (%rdi); mov %rax, 64(%rdi); jmp 1b");
+
+static void far_stores_are_predicted_not_certified(void **state)
+{
+    static const struct bounds_options options = {.taken = 1};
+    besides[MODEL_STORE_BLOCK] = 32;
+    besides[MODEL_WIDTH] = 8;
+    struct loop loop = bound_with(alternate, alternate_end, options, 0);
+    struct model_machine *machine = model_edit(loop.model);
+    machine->units[7].copies = 2; /* p4: two stores a cycle */
+    bounds_free(&loop.bounds);
+    assert_int_equal(bounds_of(&loop.block, loop.model, &options, &loop.bounds), BASE_OK);
+    assert_cycles(loop.bounds.certified, 1);
+    assert_cycles(loop.bounds.predicted, 2);
+    assert_int_equal(loop.bounds.limit, BOUNDS_BY_RESOURCE);
+    assert_cycles(loop.bounds.pressure[0], 1);
+    drop(&loop);
+    besides[MODEL_STORE_BLOCK] = besides[MODEL_WIDTH] = 0;
+}
+
+CODE(stack, "1: mov %rbx, -64(%rsp); mov -64(%rsp), %rbx; add $1, %rbx; jmp 1b");
+CODE(frame, "1: mov %rbx, -64(%rbp); mov -64(%rbp), %rbx; add $1, %rbx; jmp 1b");
+CODE(operated, "1: mov %rbx, -64(%rsp); add -64(%rsp), %rbx; jmp 1b");
+CODE(changed, "1: addq $1, -64(%rsp); jmp 1b");
+
+/* What a load with rsp takes, rbp only by the rule; what works on the datum waits as ever. */
+static void the_stack_forwards_in_its_own_time(void **state)
+{
+    static const struct bounds_options options = {.taken = 1};
+    besides[MODEL_FORWARD_STACK] = 2;
+    struct loop loop = bound_with(stack, stack_end, options, 0);
+    assert_cycles(loop.bounds.recurrence, 2 + 1);
+    drop(&loop);
+    loop = bound_with(frame, frame_end, options, 0);
+    assert_cycles(loop.bounds.recurrence, 4 + 1);
+    drop(&loop);
+    loop = bound_with(frame, frame_end, options, MODEL_FORWARDS_FRAME);
+    assert_cycles(loop.bounds.recurrence, 2 + 1);
+    drop(&loop);
+    loop = bound_with(operated, operated_end, options, 0);
+    assert_cycles(loop.bounds.recurrence, 4 + 1);
+    drop(&loop);
+    loop = bound_with(changed, changed_end, options, 0);
+    assert_cycles(loop.bounds.recurrence, 2 + 1);
+    drop(&loop);
+    besides[MODEL_FORWARD_STACK] = 0;
+}
+
+CODE(forwarded, "1: mov %rbx, (%rdi); mov (%rdi), %rbx; add $1, %rbx; jmp 1b");
+
+static void the_least_forwarding_is_certified(void **state)
+{
+    besides[MODEL_FORWARD_LEAST] = 3;
+    struct loop loop = BOUND(forwarded);
+    assert_cycles(loop.bounds.predicted, 4 + 1);
+    assert_cycles(loop.bounds.certified, 3 + 1);
+    drop(&loop);
+    besides[MODEL_FORWARD_LEAST] = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -657,6 +758,10 @@ int main(void)
         cmocka_unit_test(unions_are_fullest),
         cmocka_unit_test(locked_accesses_follow_one_another),
         cmocka_unit_test(streams_have_their_strides),
+        cmocka_unit_test(stores_change_blocks),
+        cmocka_unit_test(far_stores_are_predicted_not_certified),
+        cmocka_unit_test(the_stack_forwards_in_its_own_time),
+        cmocka_unit_test(the_least_forwarding_is_certified),
         cmocka_unit_test(latencies_are_read),
         cmocka_unit_test(any_bytes_have_a_result),
         cmocka_unit_test(estimates_are_not_certain),

@@ -56,12 +56,12 @@ static enum base_status recurrences_of(struct work *work, double *least)
     struct bounds *out = work->out;
     struct arc_latency *ranges = NULL;
     struct recurrence recurrence = {.distance = 1};
-    bool varies = false, failed = false, may = false;
+    bool varies = false, lower = false, may = false;
     if (!trace_dependences(work, &ranges))
         return BASE_NO_MEMORY;
     for (size_t a = 0; a < out->arc_count; a++) {
         varies |= ranges[a].most != ranges[a].least;
-        failed |= out->arcs[a].failed;
+        lower |= ranges[a].least < out->arcs[a].latency;
         may |= out->arcs[a].may;
     }
     enum base_status status = recur(work, ranges, AS_PREDICTED, false, &recurrence);
@@ -71,7 +71,7 @@ static enum base_status recurrences_of(struct work *work, double *least)
     out->circuit_distance = recurrence.distance;
     *least = out->recurrence = out->recurrence_most = out->aliased =
         fmax(0, cycles_of(&recurrence));
-    if (status == BASE_OK && failed)
+    if (status == BASE_OK && lower)
         status = recur_cycles(work, ranges, LEAST, false, least);
     if (status == BASE_OK && varies)
         status = recur_cycles(work, ranges, MOST, false, &out->recurrence_most);

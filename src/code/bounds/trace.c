@@ -147,7 +147,8 @@ static void make_vertices(struct trace *trace)
 static void add_arc(struct trace *trace, struct bounds_arc arc, struct arc_latency range)
 {
     struct bounds *out = trace->work->out;
-    arc.latency = arc.failed ? range.most : range.least;
+    /* What is forwarded at best is for what is certified. */
+    arc.latency = arc.memory ? range.most : range.least;
     if (!UTIL_GROW(trace->ranges, trace->range_capacity, out->arc_count) ||
         !UTIL_PUSH(out->arcs, out->arc_count, out->arc_capacity, arc)) {
         trace->failed = true;

@@ -128,13 +128,16 @@ struct arc_latency forward_latency(const struct work *work,
 {
     if (work->latencies->load >= 0)
         return exactly(work->latencies->load);
-    float general = figure(work, MODEL_FORWARD_GENERAL, 4);
+    float general = figure(work, MODEL_FORWARD_GENERAL, 4),
+          least = fminf(general, figure(work, MODEL_FORWARD_LEAST, general));
     if (is_in_frame(work, instruction))
-        general = figure(work, MODEL_FORWARD_STACK, general);
+        least = general = figure(work, MODEL_FORWARD_STACK, general);
     float forwarded = takes_vectors(instruction) ? figure(work, MODEL_FORWARD_VECTOR, general)
                       : has_rule(work, MODEL_RENAMES_MEMORY) ? fminf(general, 0)
                                                              : general;
     struct arc_latency latency = exactly(forwarded);
+    if (forwarded >= general && least < general && !takes_vectors(instruction))
+        latency.least = exactly(least).least;
     if (failed)
         latency.most = exactly(fmaxf(forwarded, figure(work, MODEL_FORWARD_FAILED, 12))).least;
     return latency;

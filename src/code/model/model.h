@@ -118,7 +118,8 @@ enum model_figure_kind {
     MODEL_LOAD_INDEXED,    /* to a general register, with an index */
     MODEL_LOAD_VECTOR,     /* to a vector register */
     MODEL_FORWARD_GENERAL, /* store to load through memory, from data to data; 0: memory renaming */
-    MODEL_FORWARD_VECTOR,  /* the same, vector registers */
+    MODEL_FORWARD_LEAST,   /* the same at best, where it depends on when the load is executed */
+    MODEL_FORWARD_VECTOR,  /* as FORWARD_GENERAL, vector registers */
     MODEL_FORWARD_FAILED,  /* a load that needs more than the one store before it */
     MODEL_REORDER_BUFFER,  /* slots */
     MODEL_LOOP_BUFFER,     /* slots; 0: none */

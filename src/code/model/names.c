@@ -18,6 +18,7 @@ static const struct {
     [MODEL_LOAD_INDEXED] = {"load-indexed", "latency of a load with an index"},
     [MODEL_LOAD_VECTOR] = {"load-vector", "latency of a load of a vector"},
     [MODEL_FORWARD_GENERAL] = {"forward-general", "store to load, general registers"},
+    [MODEL_FORWARD_LEAST] = {"forward-least", "store to load, general registers, at best"},
     [MODEL_FORWARD_VECTOR] = {"forward-vector", "store to load, vector registers"},
     [MODEL_FORWARD_FAILED] = {"forward-failed", "store to load that spans stores"},
     [MODEL_REORDER_BUFFER] = {"reorder-buffer", "slots of the reorder buffer"},

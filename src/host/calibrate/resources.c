@@ -21,6 +21,8 @@ enum {
     AGREEING_MOST = 4,
     READ_AT = -DATA_BEFORE, /* what is loaded was not just stored */
     BLOCK_BYTES = 32,
+    CHANGED_BYTES = 128,
+    VECTOR_SECOND = 15,
 };
 
 /* Schedulers do not share out units perfectly: two kinds of instructions that have some in common may take a tenth longer than these
@@ -43,30 +45,35 @@ static const struct choice choices[] = {
     [HALF_BOTH] = {{3, 6, 7, 8, 9, 10, 11, 12}, 8, 0, 12, 1, 6, 13},
 };
 
-/* All stores, of kernels too, are in one small block of memory: some processors store twice a cycle only there. All displacements are a byte: with longer
+/* What is changed waits for the last store there: each copy has a place of its own. All other stores, of kernels too, are in one small block of memory: some processors store twice a cycle only there. All displacements are a byte: with longer
    ones fewer instructions fit into an entry of the cache of decoded ones. */
 static int32_t stored_at(const struct sample *sample, unsigned operand, unsigned turn)
 {
-    int32_t bytes = sample->op[operand].size / 8;
-    return (int32_t)turn * (bytes < 8 ? 8 : bytes) % BLOCK_BYTES;
+    int32_t bytes = sample->op[operand].size / 8,
+            within = sample_reads(sample, operand) ? CHANGED_BYTES : BLOCK_BYTES;
+    return (int32_t)turn * (bytes < 8 ? 8 : bytes) % within;
 }
 
 /* What copy `turn` writes differs from its neighbours'; what is only read is never written. */
 static void pick_turn(struct sample *sample, const struct choice *choice, unsigned turn)
 {
+    /* Sources differ, too: two of the same are nothing to do for some forms (cmp, vpcmpeq). */
+    int8_t source = BODY_ADDRESS, vector = choice->vector_source;
     for (unsigned i = 0; i < sample->in.operand_count_visible; i++) {
         bool written = sample_writes(sample, i);
         switch (sample_kind(sample, i)) {
         case KIND_GENERAL:
             sample->pick[i] =
-                written ? choice->general[turn % (unsigned)choice->general_count] : BODY_ADDRESS;
+                written ? choice->general[turn % (unsigned)choice->general_count] : source;
+            source = written ? source : BODY_DATA;
             if (sample_is_hidden(sample, i))
                 sample->pick[i] = -1;
             break;
         case KIND_VECTOR:
             sample->pick[i] = (int8_t)(written ? choice->vector_first +
                                                      (int)(turn % (unsigned)choice->vector_count)
-                                               : choice->vector_source);
+                                               : vector);
+            vector = written ? vector : VECTOR_SECOND;
             break;
         case KIND_MASK:
             sample->pick[i] =
