@@ -31,6 +31,7 @@ libZydis
 libc
 libdw
 libelf
+libisl
 libm
 libpfm
 libsqlite
