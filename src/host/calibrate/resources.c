@@ -25,9 +25,11 @@ enum {
     VECTOR_SECOND = 15,
 };
 
-/* Schedulers do not share out units perfectly: two kinds of instructions that have some in common may take a tenth longer than these
-   explain. A resource of their own, which both need all the time, makes it more. */
-static const double MIXTURE_LEAST = 1.3;
+/* Schedulers do not share out units perfectly: two kinds of instructions that have some in common may take a third longer than these
+   explain (Zen 3: cmov and imul). A resource of their own, which both need all the time, makes it twice as long. */
+static const double MIXTURE_LEAST = 1.5;
+/* Of the front end. What is more than one micro-operation keeps several resources busy. */
+static const double MIXED_SLOTS_MAX = 1.5;
 
 /* What takes so little longer than its slots keeps the front end busy, not a unit. */
 static const double SLOTS_FULL = 1.3;
@@ -352,7 +354,9 @@ static void try_mixture(struct mixing *mixing, size_t a, size_t b)
         two = other;
     }
     double ratio = round(one / two), bound = 0;
-    if (ratio > 6 || kernels->count == KERNELS_MAX)
+    double slot = kernels->items[KERNEL_SLOTS].cycles * MIXED_SLOTS_MAX;
+    if (ratio > 6 || kernels->count == KERNELS_MAX || mixing->share[a][KERNEL_SLOTS] > slot ||
+        mixing->share[b][KERNEL_SLOTS] > slot)
         return;
     struct kernel mixed = {
         .copies = {mixing->singles[b].kernel.copies[0], mixing->singles[a].kernel.copies[0]},
