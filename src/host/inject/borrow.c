@@ -29,6 +29,7 @@ enum {
     LOOK_US =
         50, /* between looks for a stop: the processor that looks may share its core with the thread */
     HARDWARE_TRAP = 4, /* si_code TRAP_HWBKPT */
+    SEE_OFF_MS = 5000, /* for a thread that was killed to end */
 };
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
@@ -251,10 +252,8 @@ bool inject_borrow(struct inject_loan *loan, pid_t program, pid_t pid, pid_t tid
         if (!go_on(loan, stop.event ? 0 : stop.number))
             break;
     loan->stopped = !loan->gone && is_group_stop(&stop);
-    if (loan->gone)
-        return false;
-    if (look_inside(loan) && !loan->stopped && (int64_t)loan->registers.orig_rax < 0 &&
-        !(loan->mask & BIT(SIGTRAP)))
+    if (!loan->gone && look_inside(loan) && !loan->stopped &&
+        (int64_t)loan->registers.orig_rax < 0 && !(loan->mask & BIT(SIGTRAP)))
         return true;
     inject_give_back(loan);
     return false;
@@ -400,12 +399,28 @@ static void settle(struct inject_loan *loan)
         ptrace(PTRACE_SETREGS, loan->tid, NULL, &settled);
 }
 
+/* One that was killed meanwhile: as long as its tracer has not heard of a thread's end, the parent of its process hears of neither. */
+static void see_off(const struct inject_loan *loan)
+{
+    int status;
+    if (loan->tid == loan->program)
+        return;
+    for (unsigned i = 0; i < SEE_OFF_MS; i++) {
+        pid_t got = waitpid(loan->tid, &status, WNOHANG | __WALL);
+        if (got < 0 || (got == loan->tid && !WIFSTOPPED(status)))
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+}
+
 void inject_give_back(struct inject_loan *loan)
 {
-    if (loan->gone)
-        return;
-    disarm(loan);
-    if (!loan->stopped)
-        settle(loan);
-    ptrace(PTRACE_DETACH, loan->tid, NULL, (void *)(long)loan->held);
+    if (!loan->gone) {
+        disarm(loan);
+        if (!loan->stopped)
+            settle(loan);
+        if (ptrace(PTRACE_DETACH, loan->tid, NULL, (void *)(long)loan->held) == 0)
+            return;
+    }
+    see_off(loan);
 }
