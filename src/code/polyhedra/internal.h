@@ -9,7 +9,7 @@
 #include <isl/map.h>
 #include <isl/set.h>
 
-enum { DIMENSIONS_MAX = 12, PARAMETERS_MAX = 64 };
+enum { DIMENSIONS_MAX = 12, PARAMETERS_MAX = 64, ISL_STEPS_MAX = 20000000 };
 
 struct scop_array {
     const char *name; /* Polly's */
@@ -20,7 +20,9 @@ struct scop_array {
 
 struct scop_access {
     isl_map *relation;
-    bool write, conditional;
+    bool write;
+    bool conditional;        /* behind a region's first block */
+    bool may;                /* Polly says so */
     const char *instruction; /* NULL: not printed */
 };
 
@@ -30,6 +32,8 @@ struct scop_statement {
     isl_map *schedule;
     struct scop_access *accesses;
     size_t accesses_count, accesses_capacity;
+    struct scop_access *scalars; /* values that live across statements */
+    size_t scalars_count, scalars_capacity;
     const char **instructions; /* loads and stores of the statement's first block */
     size_t instructions_count, instructions_capacity;
     size_t matched; /* accesses that have one */

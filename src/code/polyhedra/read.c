@@ -76,9 +76,13 @@ static void add_access(struct reading *reading, const char *text)
     struct scop_statement *statement = reading->statement;
     struct scop_access access = {.relation =
                                      isl_map_read_from_str(reading->polyhedra->context, text),
-                                 .write = reading->awaited != READ};
-    if (!access.relation || !UTIL_PUSH(statement->accesses, statement->accesses_count,
-                                       statement->accesses_capacity, access)) {
+                                 .write = reading->awaited != READ,
+                                 .may = reading->awaited == MAY_WRITE};
+    bool kept = reading->scalar ? UTIL_PUSH(statement->scalars, statement->scalars_count,
+                                            statement->scalars_capacity, access)
+                                : UTIL_PUSH(statement->accesses, statement->accesses_count,
+                                            statement->accesses_capacity, access);
+    if (!access.relation || !kept) {
         isl_map_free(access.relation);
         reading->failed = true;
     }
@@ -97,7 +101,7 @@ static void read_awaited(struct reading *reading, const char *line)
     } else if (reading->awaited == SCHEDULE) {
         reading->statement->schedule = isl_map_read_from_str(reading->polyhedra->context, text);
         reading->failed |= !reading->statement->schedule;
-    } else if (!reading->scalar) {
+    } else {
         add_access(reading, text);
     }
     reading->awaited = NOTHING;
@@ -217,9 +221,12 @@ static void free_scop(struct scop *scop)
         struct scop_statement *statement = &scop->statements[i];
         for (size_t j = 0; j < statement->accesses_count; j++)
             isl_map_free(statement->accesses[j].relation);
+        for (size_t j = 0; j < statement->scalars_count; j++)
+            isl_map_free(statement->scalars[j].relation);
         isl_set_free(statement->domain);
         isl_map_free(statement->schedule);
         free(statement->accesses);
+        free(statement->scalars);
         free(statement->instructions);
     }
     free(scop->statements);

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ISL_STEPS_MAX = 20000000, NAME_BYTES_MAX = 64 };
+enum { NAME_BYTES_MAX = 64 };
 
 struct making {
     const struct polyhedra *polyhedra;
