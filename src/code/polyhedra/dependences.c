@@ -28,15 +28,21 @@ static unsigned schedule_length(const struct scop *scop)
     return most;
 }
 
+isl_map *schedule_lengthened(isl_map *schedule, unsigned length)
+{
+    unsigned from = (unsigned)isl_map_dim(schedule, isl_dim_out);
+    schedule = isl_map_add_dims(schedule, isl_dim_out, length - from);
+    for (unsigned i = from; i < length; i++)
+        schedule = isl_map_fix_si(schedule, isl_dim_out, i, 0);
+    return schedule;
+}
+
 /* The statement's schedule, as long as all others, and the access's place in the statement behind it. */
 static isl_map *schedule_at(const struct scop_statement *statement, unsigned length, size_t place)
 {
     isl_map *schedule = isl_map_intersect_domain(isl_map_copy(statement->schedule),
                                                  isl_set_copy(statement->domain));
-    unsigned from = (unsigned)isl_map_dim(schedule, isl_dim_out);
-    schedule = isl_map_add_dims(schedule, isl_dim_out, length + 1 - from);
-    for (unsigned i = from; i < length; i++)
-        schedule = isl_map_fix_si(schedule, isl_dim_out, i, 0);
+    schedule = isl_map_add_dims(schedule_lengthened(schedule, length), isl_dim_out, 1);
     return isl_map_fix_si(schedule, isl_dim_out, length, (int)place);
 }
 
@@ -64,7 +70,13 @@ static void collect(struct collecting *collecting, const struct scop_statement *
     made->statements = isl_union_map_add_map(made->statements, instance);
 }
 
-/* Scalars are read before anything else in a statement, and written behind it. */
+size_t access_place(const struct scop_statement *statement, bool scalar, size_t number)
+{
+    if (!scalar)
+        return number + 1;
+    return statement->scalars[number].write ? statement->accesses_count + 1 : 0;
+}
+
 static void collect_statement(struct collecting *collecting, const struct scop_statement *statement,
                               enum polyhedra_memory memory)
 {
@@ -73,8 +85,7 @@ static void collect_statement(struct collecting *collecting, const struct scop_s
     for (size_t i = 0; i < count; i++) {
         const struct scop_access *access =
             scalars ? &statement->scalars[i] : &statement->accesses[i];
-        size_t place = !scalars ? i + 1 : access->write ? statement->accesses_count + 1 : 0;
-        collect(collecting, statement, access, place);
+        collect(collecting, statement, access, access_place(statement, scalars, i));
     }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of polyhedra: Polly's print (read.c), trees (tree.c). */
+/* Between the files of polyhedra: Polly's print (read.c), trees (tree.c), dependences (dependences.c), changes (change.c) and rows of arrays (rows.c). */
 #ifndef HEADROOM_POLYHEDRA_INTERNAL_H
 #define HEADROOM_POLYHEDRA_INTERNAL_H
 
 #include "polyhedra/polyhedra.h"
 
+#include <isl/aff.h>
 #include <isl/ctx.h>
 #include <isl/map.h>
 #include <isl/set.h>
@@ -55,5 +56,35 @@ struct polyhedra {
     struct scop *scops;
     size_t count, capacity;
 };
+
+/* ---- trees ---------------------------------------------------------------------------------------------- */
+
+/* What is not as Polly has it. */
+struct changed {
+    isl_map **schedules;     /* by statement */
+    const int64_t *rows;     /* elements from one row to the next, by array */
+    const uint32_t *padding; /* elements behind each, by array; NULL: none */
+};
+
+/* changed: NULL: nothing. */
+enum base_status tree_make(const struct polyhedra *polyhedra, size_t index,
+                           const struct changed *changed, struct nest **made, char *error);
+
+/* ---- dependences ------------------------------------------------------------------------------------------ */
+
+/* A schedule with zeros behind it. Takes it. */
+isl_map *schedule_lengthened(isl_map *schedule, unsigned length);
+
+/* An access's place in its statement: scalars are read before anything else, and written behind it. */
+size_t access_place(const struct scop_statement *statement, bool scalar, size_t number);
+
+/* ---- rows of arrays ----------------------------------------------------------------------------------------- */
+
+/* Elements from one row to the next; 0: there are none, or not known. */
+int64_t rows_elements(const struct scop *scop, const struct scop_array *array);
+
+/* In which row the element with that index lies, if `elements` make a row and all instances stay in theirs; *most: the last place in one.
+   NULL: they do not. */
+isl_aff *rows_of(isl_pw_aff *index, isl_set *domain, int64_t elements, int64_t *most);
 
 #endif

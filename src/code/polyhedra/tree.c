@@ -24,6 +24,7 @@ enum { NAME_BYTES_MAX = 64 };
 struct making {
     const struct polyhedra *polyhedra;
     const struct scop *scop;
+    const struct changed *changed; /* NULL: nothing */
     struct nest *nest;
     uint32_t *first_reference;              /* by statement */
     char slots[NEST_SLOTS][NAME_BYTES_MAX]; /* iterators of the loops around */
@@ -62,6 +63,29 @@ static const struct scop_array *array_of(const struct scop *scop, isl_map *relat
     return NULL;
 }
 
+static uint32_t padding_of(const struct making *making, const struct scop_array *array)
+{
+    const struct changed *changed = making->changed;
+    return changed && changed->padding ? changed->padding[array - making->scop->arrays] : 0;
+}
+
+/* The element's index with so many more in front of it as there are rows. */
+static isl_pw_aff *pad_rows(struct making *making, const struct scop_array *array, isl_set *domain,
+                            uint32_t padding, isl_pw_aff *index)
+{
+    int64_t most;
+    isl_pw_aff *plain = isl_pw_aff_drop_unused_params(isl_pw_aff_copy(index));
+    isl_aff *row =
+        rows_of(plain, domain, making->changed->rows[array - making->scop->arrays], &most);
+    isl_pw_aff_free(plain);
+    if (!row) {
+        fail(making, BASE_UNSUPPORTED, "the rows of array '%s' are not known.", array->name);
+        return index;
+    }
+    row = isl_aff_scale_val(row, isl_val_int_from_ui(making->polyhedra->context, padding));
+    return isl_pw_aff_add(index, isl_pw_aff_from_aff(row));
+}
+
 /* Bytes from the array's beginning, of an instance of the statement. */
 static isl_pw_aff *offset_of(struct making *making, const struct scop_access *access,
                              isl_set *domain)
@@ -73,6 +97,7 @@ static isl_pw_aff *offset_of(struct making *making, const struct scop_access *ac
         relation = isl_map_lexmin(relation);
     isl_pw_multi_aff *elements = isl_pw_multi_aff_from_map(relation);
     isl_pw_aff *sum = NULL;
+    uint32_t padding = array ? padding_of(making, array) : 0;
     for (uint32_t i = 0; elements && array && i < array->dimensions; i++) {
         isl_pw_aff *index = isl_pw_multi_aff_get_pw_aff(elements, (int)i);
         if (i > 0 && array->sizes[i] < 0)
@@ -81,10 +106,14 @@ static isl_pw_aff *offset_of(struct making *making, const struct scop_access *ac
                  array->name);
         if (sum)
             sum = isl_pw_aff_scale_val(
-                sum, isl_val_int_from_si(making->polyhedra->context, (long)array->sizes[i]));
+                sum, isl_val_int_from_si(making->polyhedra->context,
+                                         (long)array->sizes[i] +
+                                             (i + 1 == array->dimensions ? padding : 0)));
         sum = sum ? isl_pw_aff_add(sum, index) : index;
     }
     isl_pw_multi_aff_free(elements);
+    if (sum && padding && array->dimensions == 1)
+        sum = pad_rows(making, array, domain, padding, sum);
     if (!sum && array && elements) { /* a scalar in memory */
         isl_local_space *space = isl_local_space_from_space(isl_set_get_space(domain));
         sum = isl_pw_aff_from_aff(isl_aff_zero_on_domain(space));
@@ -526,8 +555,9 @@ static isl_union_map *schedule_of(const struct making *making)
         const struct scop_statement *statement = &making->scop->statements[i];
         if (!statement->accesses_count)
             continue;
-        isl_map *schedule = isl_map_intersect_domain(isl_map_copy(statement->schedule),
-                                                     isl_set_copy(statement->domain));
+        isl_map *schedule =
+            isl_map_copy(making->changed ? making->changed->schedules[i] : statement->schedule);
+        schedule = isl_map_intersect_domain(schedule, isl_set_copy(statement->domain));
         schedule = isl_map_project_out(schedule, isl_dim_param, 0,
                                        (unsigned)isl_map_dim(schedule, isl_dim_param));
         all = isl_union_map_add_map(all, schedule);
@@ -557,11 +587,12 @@ static void make_tree(struct making *making)
     isl_ast_build_free(build);
 }
 
-enum base_status polyhedra_nest(const struct polyhedra *polyhedra, size_t index, struct nest **made,
-                                char *error)
+enum base_status tree_make(const struct polyhedra *polyhedra, size_t index,
+                           const struct changed *changed, struct nest **made, char *error)
 {
     const struct scop *scop = &polyhedra->scops[index];
-    struct making making = {.polyhedra = polyhedra, .scop = scop, .error = error};
+    struct making making = {
+        .polyhedra = polyhedra, .scop = scop, .changed = changed, .error = error};
     making.nest = calloc(1, sizeof *making.nest);
     making.first_reference = calloc(scop->statements_count + 1, sizeof *making.first_reference);
     if (!making.nest || !making.first_reference)
@@ -581,4 +612,10 @@ enum base_status polyhedra_nest(const struct polyhedra *polyhedra, size_t index,
     nest_finish(making.nest);
     *made = making.nest;
     return BASE_OK;
+}
+
+enum base_status polyhedra_nest(const struct polyhedra *polyhedra, size_t index, struct nest **made,
+                                char *error)
+{
+    return tree_make(polyhedra, index, NULL, made, error);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of misses: walks (walk.c), samples (sample.c), every access (exact.c), what is made of them (misses.c). */
+/* Between the files of misses: walks (walk.c), iterations drawn (draw.c), samples (sample.c), every access (exact.c), what is made of them (misses.c). */
 #ifndef HEADROOM_MISSES_INTERNAL_H
 #define HEADROOM_MISSES_INTERNAL_H
 
@@ -35,6 +35,22 @@ enum walk_end walk_level(struct walker *walker, size_t level, uint32_t access,
 /* The same in a fully associative cache with as many lines, that all accesses reach. */
 enum walk_end walk_associative(struct walker *walker, size_t level, uint32_t access,
                                const int64_t *iterators);
+
+/* An access in the tree. */
+enum { DOMAIN_NODES = 4 * NEST_SLOTS };
+struct domain {
+    uint32_t access;
+    uint64_t executions;          /* for the caller */
+    uint32_t nodes[DOMAIN_NODES]; /* loops and conditions around, from outside */
+    uint64_t most[DOMAIN_NODES];  /* iterations of each */
+    uint32_t count;
+};
+
+void domain_begin(struct domain *domain, const struct nest *nest, uint32_t access);
+
+/* False: none was found. */
+bool domain_draw(const struct nest *nest, const struct domain *domain, struct base_random *random,
+                 int64_t *iterators);
 
 enum base_status solve_exact(const struct nest *nest, const struct misses_options *options,
                              struct misses_result *result);

@@ -90,7 +90,11 @@ enum base_status misses_solve(const struct nest *nest, const struct misses_optio
     result->references = calloc(nest->references_count + 1, sizeof *result->references);
     if (!result->references)
         return BASE_NO_MEMORY;
-    status = count_accesses(nest, result) ? BASE_OK : BASE_UNSUPPORTED;
+    for (size_t i = 0; options->accesses && i < result->count; i++) {
+        result->references[i].accesses = options->accesses[i];
+        result->accesses += options->accesses[i];
+    }
+    status = options->accesses || count_accesses(nest, result) ? BASE_OK : BASE_UNSUPPORTED;
     if (status == BASE_OK) {
         result->exact = options->exact || result->accesses <= options->exact_below;
         status = (result->exact ? solve_exact : solve_samples)(nest, options, result);

@@ -33,10 +33,11 @@ struct misses_options {
     size_t levels_count; /* 1 to MISSES_LEVELS */
     bool exact;          /* every access simulated */
     double half_width; /* of the miss ratio's 95 % interval at the first level, that is asked for */
-    uint64_t most_points; /* a reference, at the first level */
-    uint64_t most_steps;  /* of a walk, before it is cut */
-    uint64_t exact_below; /* nests of so few accesses are simulated anyway */
-    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+    uint64_t most_points;     /* a reference, at the first level */
+    uint64_t most_steps;      /* of a walk, before it is cut */
+    uint64_t exact_below;     /* nests of so few accesses are simulated anyway */
+    const uint64_t *accesses; /* by reference, if known; NULL: they are counted */
+    uint64_t deadline_ns;     /* CLOCK_MONOTONIC; 0: none */
     uint64_t seed;
     unsigned threads; /* at least 1 */
 };

@@ -16,7 +16,6 @@ enum {
     PILOT = 1537,        /* a two-sided 95 % interval of +-0.025 at any ratio */
     DEEP = 1537,         /* points solved at the second level, */
     DEEPER = 400,        /* and at those behind it */
-    DRAWS_MAX = 4000000, /* of a point, until one lies in the domain */
     FIRST_STEPS = 20000, /* in search of who touched a line first */
 };
 /* Misses of a level whose kind is looked for. */
@@ -38,28 +37,6 @@ struct job {
     atomic_size_t next;
     atomic_bool late, failed, thin;
 };
-
-/* The reference's accesses in the tree, with how often each is executed. */
-struct domain {
-    uint32_t access;
-    uint64_t executions;
-    int64_t least[NEST_SLOTS], most[NEST_SLOTS];
-};
-
-static bool draw(const struct nest *nest, const struct domain *domain, struct base_random *random,
-                 int64_t *iterators)
-{
-    uint32_t statement = nest->accesses[domain->access].statement;
-    for (uint32_t draws = 0; draws < DRAWS_MAX; draws++) {
-        for (uint32_t slot = 0; slot < nest->slots; slot++)
-            iterators[slot] = domain->least[slot] +
-                              (int64_t)base_random_below(
-                                  random, (uint64_t)(domain->most[slot] - domain->least[slot]) + 1);
-        if (nest_contains(nest, statement, iterators))
-            return true;
-    }
-    return false;
-}
 
 static bool is_cold(const struct nest *nest, uint64_t line_bytes, uint32_t access,
                     const int64_t *iterators)
@@ -179,7 +156,7 @@ static void solve_points(struct job *job, struct walker *walker, uint32_t refere
     uint64_t all = job->result->references[reference].accesses;
     for (uint64_t i = 0; i < points && !job->late && !job->thin; i++) {
         const struct domain *domain = choose(domains, count, all, random);
-        if (!draw(job->nest, domain, random, iterators)) {
+        if (!domain_draw(job->nest, domain, random, iterators)) {
             job->thin = true;
             return;
         }
@@ -200,11 +177,11 @@ static bool solve_reference(struct job *job, struct walker *walker, uint32_t ref
     for (uint32_t i = 0; i < nest->accesses_count; i++) {
         if (nest->accesses[i].reference != reference)
             continue;
-        struct domain *domain = &domains[count++];
-        domain->access = i;
-        domain->executions = nest_executions(nest, nest->accesses[i].statement, UINT64_MAX);
-        nest_box(nest, nest->accesses[i].statement, domain->least, domain->most);
+        domain_begin(&domains[count++], nest, i);
     }
+    for (size_t i = 0; count > 1 && i < count; i++)
+        domains[i].executions =
+            nest_executions(nest, nest->accesses[domains[i].access].statement, UINT64_MAX);
     if (job->result->references[reference].accesses) {
         solve_points(job, walker, reference, domains, count, PILOT, &random);
         uint64_t more = points_needed(job, &job->tallies[reference][0]);
