@@ -218,6 +218,50 @@ struct ir_place ir_place_of(const struct ir *ir, const char *instruction)
     return place_of_node(ir, debug_of(ir, instruction));
 }
 
+static uint64_t position(struct ir_place place)
+{
+    return (uint64_t)place.line << 32 | place.column;
+}
+
+/* "distinct !{!44, !37, !45, !46}": itself, begin, end. False: the compiler does not say. */
+static bool loop_of(const struct ir *ir, const char *line, struct ir_place *begin,
+                    struct ir_place *end)
+{
+    const char *reference = strstr(line, "!llvm.loop !");
+    const char *node = reference ? metadata(ir, reference + 11) : NULL;
+    const char *first = node ? strstr(node, ", !") : NULL;
+    const char *second = first ? strstr(first + 2, ", !") : NULL;
+    const char *from = first ? metadata(ir, first + 2) : NULL;
+    const char *to = second ? metadata(ir, second + 2) : NULL;
+    if (!from || !to || !begins(from, "!DILocation(") || !begins(to, "!DILocation("))
+        return false;
+    *begin = place_of_node(ir, from);
+    *end = place_of_node(ir, to);
+    return true;
+}
+
+size_t ir_loops_around(const struct ir *ir, const char *symbol, struct ir_place place,
+                       uint32_t *lines, size_t most)
+{
+    enum { LOOPS_MAX = 32 };
+    const struct function *function = find_function(ir, symbol);
+    uint64_t begins[LOOPS_MAX];
+    size_t count = 0;
+    for (uint32_t i = function ? function->first : 0; function && i < function->end; i++) {
+        struct ir_place begin, end;
+        if (!loop_of(ir, ir->lines[i], &begin, &end) || position(begin) > position(place) ||
+            position(end) < position(place) || count == LOOPS_MAX)
+            continue;
+        size_t at = count++;
+        for (; at && begins[at - 1] > position(begin); at--)
+            begins[at] = begins[at - 1];
+        begins[at] = position(begin);
+    }
+    for (size_t i = 0; i < count && i < most; i++)
+        lines[i] = (uint32_t)(begins[i] >> 32);
+    return count;
+}
+
 const char *ir_find(const struct ir *ir, const char *symbol, const char *instruction)
 {
     const struct function *function = find_function(ir, symbol);

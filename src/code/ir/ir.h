@@ -24,6 +24,11 @@ struct ir_place {
 /* Of an instruction, which ends in "!dbg !N". Inlined code has the place of the call. */
 struct ir_place ir_place_of(const struct ir *ir, const char *instruction);
 
+/* Lines of the loops around a place of a function, from outside, as far as the compiler says where loops begin and end (`llvm.loop`).
+   Returns how many there are; `most` of them are set. */
+size_t ir_loops_around(const struct ir *ir, const char *symbol, struct ir_place place,
+                       uint32_t *lines, size_t most);
+
 /* As the source has it: without mangling, parameters or namespaces. The symbol itself without debug information. */
 const char *ir_function_name(const struct ir *ir, const char *symbol);
 struct ir_place ir_function_place(const struct ir *ir, const char *symbol);

@@ -98,6 +98,12 @@ static bool add_group(struct polyhedra_changes *changes, size_t leader, size_t r
 {
     struct polyhedra_group group = {.depth = depth_of(changes, leader), .reference = reference};
     size_t leaders = changes->groups_count;
+    const struct scop_access *first = &changes->scop->statements[leader].accesses[0];
+    const struct ir *ir = changes->polyhedra->ir;
+    if (first->instruction &&
+        ir_loops_around(ir, changes->scop->symbol, ir_place_of(ir, first->instruction), group.lines,
+                        POLYHEDRA_LOOPS) != group.depth)
+        memset(group.lines, 0, sizeof group.lines);
     return UTIL_PUSH(changes->groups, changes->groups_count, changes->groups_capacity, group) &&
            UTIL_PUSH(changes->leaders, leaders, changes->leaders_capacity, leader);
 }
@@ -355,7 +361,7 @@ static isl_union_map *times_of(const struct polyhedra_changes *changes, isl_map 
         for (size_t j = 0; j < count; j++) {
             bool scalar = j >= statement->accesses_count;
             size_t place =
-                access_place(statement, scalar, scalar ? j - statement->accesses_count : j);
+                place_in_statement(statement, scalar, scalar ? j - statement->accesses_count : j);
             isl_map *time = isl_map_intersect_domain(isl_map_copy(schedules[i]),
                                                      isl_set_copy(statement->domain));
             unsigned length = (unsigned)isl_map_dim(time, isl_dim_out);

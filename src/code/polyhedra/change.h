@@ -15,10 +15,11 @@
 enum { POLYHEDRA_LOOPS = 12 };
 
 struct polyhedra_group {
-    unsigned depth;    /* loops around it */
-    unsigned shared;   /* of these, outermost: with other statements */
-    size_t reference;  /* its first, of the nest */
-    size_t references; /* accesses of its statements */
+    unsigned depth;                  /* loops around it */
+    unsigned shared;                 /* of these, outermost: with other statements */
+    uint32_t lines[POLYHEDRA_LOOPS]; /* of the loops, from outside; 0: unknown */
+    size_t reference;                /* its first, of the nest */
+    size_t references;               /* accesses of its statements */
 };
 
 struct polyhedra_change {

@@ -70,7 +70,7 @@ static void collect(struct collecting *collecting, const struct scop_statement *
     made->statements = isl_union_map_add_map(made->statements, instance);
 }
 
-size_t access_place(const struct scop_statement *statement, bool scalar, size_t number)
+size_t place_in_statement(const struct scop_statement *statement, bool scalar, size_t number)
 {
     if (!scalar)
         return number + 1;
@@ -85,7 +85,7 @@ static void collect_statement(struct collecting *collecting, const struct scop_s
     for (size_t i = 0; i < count; i++) {
         const struct scop_access *access =
             scalars ? &statement->scalars[i] : &statement->accesses[i];
-        collect(collecting, statement, access, access_place(statement, scalars, i));
+        collect(collecting, statement, access, place_in_statement(statement, scalars, i));
     }
 }
 

@@ -76,7 +76,7 @@ enum base_status tree_make(const struct polyhedra *polyhedra, size_t index,
 isl_map *schedule_lengthened(isl_map *schedule, unsigned length);
 
 /* An access's place in its statement: scalars are read before anything else, and written behind it. */
-size_t access_place(const struct scop_statement *statement, bool scalar, size_t number);
+size_t place_in_statement(const struct scop_statement *statement, bool scalar, size_t number);
 
 /* ---- rows of arrays ----------------------------------------------------------------------------------------- */
 

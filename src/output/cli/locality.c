@@ -7,6 +7,7 @@
 #include "machine/machine.h"
 #include "misses/misses.h"
 #include "predicted/predicted.h"
+#include "suggest/suggest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { LOCALITY_FAILED = 1, NESTS_MAX = 256, PAGE = 4096 };
 struct locality_settings {
     const char *function, *loop;
     struct option_list caches, bases;
-    int exact, verify;
+    int exact, verify, suggest;
     uint64_t align, max_s, threads;
     double width;
 };
@@ -37,6 +38,7 @@ struct predicting {
     struct misses_level levels[MISSES_LEVELS];
     size_t levels_count;
     struct predicted_nest nests[NESTS_MAX];
+    struct suggestions suggestions[NESTS_MAX]; /* of each nest */
     size_t nests_count;
     const char *path;
     char *const *compiler;
@@ -249,6 +251,31 @@ static bool verify(struct predicting *predicting, struct predicted_nest *made)
     return status == BASE_TOO_LARGE || explain_solver(predicting, made->nest, status);
 }
 
+/* Bases as the nest's were given; its own arrays are checked by then. */
+static void place_again(void *context, struct nest *nest)
+{
+    place_arrays(context, nest);
+}
+
+static bool find_suggestions(struct predicting *predicting, size_t index,
+                             struct predicted_nest *made)
+{
+    struct misses_options options = solver_options(predicting);
+    struct suggestions *found = &predicting->suggestions[predicting->nests_count - 1];
+    struct suggest_request request = {.polyhedra = predicting->lowered.polyhedra,
+                                      .index = index,
+                                      .nest = made->nest,
+                                      .result = &made->result,
+                                      .options = &options,
+                                      .place = place_again,
+                                      .context = predicting,
+                                      .deadline_ns = options.deadline_ns};
+    if (suggest(&request, found, predicting->error) != BASE_OK)
+        return false;
+    made->suggestions = found;
+    return true;
+}
+
 /* Among what is not taken, in front. */
 static bool reject(struct predicting *predicting, const struct polyhedra_about *about,
                    const char *reason, const char *help)
@@ -305,7 +332,8 @@ static bool add_nest(struct predicting *predicting, size_t index)
         return false;
     struct misses_options options = solver_options(predicting);
     return explain_solver(predicting, nest, misses_solve(nest, &options, &made->result)) &&
-           (!own(predicting->settings)->verify || verify(predicting, made));
+           (!own(predicting->settings)->verify || verify(predicting, made)) &&
+           (!own(predicting->settings)->suggest || find_suggestions(predicting, index, made));
 }
 
 static bool add_nests(struct predicting *predicting)
@@ -375,6 +403,7 @@ static void free_nests(struct predicting *predicting)
     for (size_t i = 0; i < predicting->nests_count; i++) {
         misses_free(&predicting->nests[i].result);
         misses_free(&predicting->nests[i].simulated);
+        suggest_free(&predicting->suggestions[i]);
         nest_free((struct nest *)(uintptr_t)predicting->nests[i].nest);
     }
 }
@@ -460,6 +489,10 @@ static const struct option_spec locality_options[] = {
              "is simulated anyway."},
     {"verify", 0, OPTION_FLAG, OWN(locality_settings, verify), .value = 1,
      .help = "Simulate every access as well, and show both."},
+    {"suggest", 0, OPTION_FLAG, OWN(locality_settings, suggest), .value = 1,
+     .help = "Look for changes that would miss less: other orders of the loops, tiles, padding "
+             "behind rows and between arrays. Those that would break a dependence are left out; "
+             "the others are computed as the nest itself."},
     {"max-time", 0, OPTION_NUMBER, OWN(locality_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
      .help = "Give up a step that takes longer: the compiler, LLVM's analysis, and each nest. "

@@ -178,6 +178,72 @@ static void nests_member(struct json *json, const struct predicted *predicted)
     json_close(json, ']');
 }
 
+/* The changed order: loops from outside, tiles. */
+static void order_members(struct json *json, const struct suggestion *suggestion)
+{
+    const struct polyhedra_change *change = &suggestion->change;
+    json_begin(json, "loops", '[');
+    for (unsigned i = 0; change->reordered && i < suggestion->group.depth; i++) {
+        unsigned loop = i < change->kept ? i : change->order[i - change->kept];
+        json_begin_item(json);
+        json_count(json, "loop", loop);
+        json_count(json, "line", suggestion->group.lines[loop]);
+        json_count(json, "tile", (uint64_t)change->tiles[loop]);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_count(json, "kept", change->reordered ? change->kept : 0);
+    json_flag(json, "split", change->reordered && suggestion->group.shared > change->kept);
+}
+
+static void padding_members(struct json *json, const struct nest *nest,
+                            const struct suggestion *suggestion)
+{
+    json_begin(json, "padding", '[');
+    for (size_t i = 0; suggestion->padding && i < nest->arrays_count; i++) {
+        if (!suggestion->padding[i])
+            continue;
+        json_begin_item(json);
+        json_text(json, "array", nest->arrays[i].name);
+        json_count(json, "elements", (uint64_t)suggestion->rows[i]);
+        json_count(json, "padded_elements", (uint64_t)suggestion->rows[i] + suggestion->padding[i]);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_count(json, "gap_bytes", suggestion->gap_bytes);
+}
+
+static void suggestion_object(struct json *json, const struct predicted *predicted, size_t index,
+                              const struct suggestion *suggestion)
+{
+    const struct predicted_nest *nest = &predicted->nests[index];
+    json_begin_item(json);
+    json_count(json, "nest", index);
+    json_text(json, "kind",
+              suggestion->tiled              ? "tiles"
+              : suggestion->change.reordered ? "interchange"
+                                             : "padding");
+    json_decimal(json, "saved", suggestion->saved, 6);
+    order_members(json, suggestion);
+    padding_members(json, nest->nest, suggestion);
+    json_begin(json, "totals", '[');
+    for (size_t j = 0; j < predicted->levels_count; j++)
+        total_object(json, &suggestion->result.totals[j], suggestion->result.accesses, false, 0);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void suggestions_member(struct json *json, const struct predicted *predicted)
+{
+    json_begin(json, "suggestions", '[');
+    for (size_t i = 0; i < predicted->nests_count; i++) {
+        const struct suggestions *suggestions = predicted->nests[i].suggestions;
+        for (size_t j = 0; suggestions && j < suggestions->count; j++)
+            suggestion_object(json, predicted, i, &suggestions->list[j]);
+    }
+    json_close(json, ']');
+}
+
 static void rejected_member(struct json *json, const struct predicted *predicted)
 {
     json_begin(json, "rejected", '[');
@@ -227,8 +293,7 @@ enum base_status predicted_json(const struct predicted *predicted,
             reference_object(&json, predicted, i, j);
     json_close(&json, ']');
     totals_member(&json, predicted);
-    json_begin(&json, "suggestions", '[');
-    json_close(&json, ']');
+    suggestions_member(&json, predicted);
     rejected_member(&json, predicted);
     json_close(&json, '}');
     json_close(&json, '}');

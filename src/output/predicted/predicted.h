@@ -9,6 +9,7 @@
 #include "lower/lower.h"
 #include "misses/misses.h"
 #include "show/report.h"
+#include "suggest/suggest.h"
 
 #include <stdio.h>
 
@@ -16,6 +17,7 @@ struct predicted_nest {
     const struct nest *nest;
     struct misses_result result;
     struct misses_result simulated; /* --verify: every access; references NULL: not asked for */
+    const struct suggestions *suggestions; /* NULL: not asked for */
     const char *late; /* why there is no simulation; NULL: there is, or it was not asked for */
 };
 

@@ -142,6 +142,114 @@ static void print_pairs(const struct predicted_nest *nest, unsigned limit, struc
     }
 }
 
+/* "the loops of lines 12, 14, 15", or how many. */
+static void add_loops(const struct suggestion *suggestion, char *line, size_t bytes)
+{
+    const struct polyhedra_change *change = &suggestion->change;
+    const struct polyhedra_group *group = &suggestion->group;
+    unsigned moved = group->depth - change->kept;
+    if (!group->lines[0]) {
+        print_add(line, bytes, "the inner %u loops of the nest", moved);
+        return;
+    }
+    print_add(line, bytes, "the loops of lines ");
+    for (unsigned i = change->kept; i < group->depth; i++)
+        print_add(line, bytes, "%s%u", i == change->kept ? "" : ", ", group->lines[i]);
+}
+
+static void add_order(const struct suggestion *suggestion, char *line, size_t bytes)
+{
+    const struct polyhedra_change *change = &suggestion->change;
+    const struct polyhedra_group *group = &suggestion->group;
+    unsigned moved = group->depth - change->kept;
+    bool other = false;
+    for (unsigned i = 0; i < moved; i++)
+        other |= change->order[i] != change->kept + i;
+    if (!other)
+        return;
+    print_add(line, bytes, suggestion->tiled ? ", in the order " : " in the order ");
+    for (unsigned i = 0; i < moved; i++)
+        print_add(line, bytes, "%s%u", i ? ", " : "",
+                  group->lines[0] ? group->lines[change->order[i]]
+                                  : change->order[i] - change->kept + 1);
+}
+
+static void add_tiles(const struct suggestion *suggestion, char *line, size_t bytes)
+{
+    const struct polyhedra_change *change = &suggestion->change;
+    print_add(line, bytes, " in tiles of ");
+    for (unsigned i = change->kept; i < suggestion->group.depth; i++) {
+        print_add(line, bytes, "%s", i == change->kept ? "" : " x ");
+        if (change->tiles[i])
+            print_add(line, bytes, "%lld", (long long)change->tiles[i]);
+        else
+            print_add(line, bytes, "all");
+    }
+}
+
+static void add_padding(const struct nest *nest, const struct suggestion *suggestion, char *line,
+                        size_t bytes)
+{
+    const char *between = suggestion->change.reordered ? "; " : "";
+    for (size_t i = 0; suggestion->padding && i < nest->arrays_count; i++) {
+        char name[NAME_BYTES];
+        if (!suggestion->padding[i])
+            continue;
+        name_clean(nest->arrays[i].name, name, sizeof name);
+        print_add(line, bytes, "%s%s %lld instead of %lld", between, name,
+                  (long long)(suggestion->rows[i] + suggestion->padding[i]),
+                  (long long)suggestion->rows[i]);
+        between = ", ";
+    }
+    if (suggestion->padding)
+        print_add(line, bytes, " elements from row to row");
+    if (suggestion->gap_bytes)
+        print_add(line, bytes, "%s%u bytes more between one array and the next",
+                  suggestion->padding || suggestion->change.reordered ? "; " : "",
+                  suggestion->gap_bytes);
+}
+
+static void print_suggestion(const struct predicted *predicted, const struct predicted_nest *nest,
+                             size_t index, struct printer *printer)
+{
+    const struct suggestion *suggestion = &nest->suggestions->list[index];
+    char line[TEXT_BYTES] = "", count[32];
+    if (suggestion->change.reordered) {
+        add_loops(suggestion, line, sizeof line);
+        if (suggestion->tiled)
+            add_tiles(suggestion, line, sizeof line);
+        add_order(suggestion, line, sizeof line);
+        if (suggestion->group.shared > suggestion->change.kept)
+            print_add(line, sizeof line, ", split off from what else they hold");
+    }
+    add_padding(nest->nest, suggestion, line, sizeof line);
+    print_add(line, sizeof line, ": ");
+    for (size_t i = 0; i < predicted->levels_count; i++) {
+        double now = nest->result.totals[i].misses, then = suggestion->result.totals[i].misses;
+        print_add(line, sizeof line, "%s%s %s misses", i ? ", " : "", predicted->levels[i].name,
+                  print_quantity(then, count));
+        if (now > 0)
+            print_add(line, sizeof line, " (%+.0f %%)", 100 * (then - now) / now);
+    }
+    fprintf(printer->out, "      %zu  ", index + 1);
+    print_wrap(printer, PLAIN, 9, 9, line);
+}
+
+static void print_suggestions(const struct predicted *predicted, const struct predicted_nest *nest,
+                              struct printer *printer)
+{
+    const struct suggestions *found = nest->suggestions;
+    if (!found)
+        return;
+    fprintf(printer->out,
+            "\n    suggestions: %zu changes tried, %zu others would break dependences%s\n",
+            found->tried, found->illegal, found->late ? ", time was up" : "");
+    for (size_t i = 0; i < found->count; i++)
+        print_suggestion(predicted, nest, i, printer);
+    if (!found->count)
+        fprintf(printer->out, "      none of them has noticeably fewer misses\n");
+}
+
 static void print_remarks(const struct predicted_nest *nest, struct printer *printer)
 {
     const struct misses_figure *total = &nest->result.totals[0];
@@ -184,6 +292,7 @@ static void print_nest(const struct predicted *predicted, size_t index, unsigned
         print_total(predicted, nest, i, printer);
     print_references(predicted, nest, printer);
     print_pairs(nest, limit, printer);
+    print_suggestions(predicted, nest, printer);
     print_remarks(nest, printer);
 }
 
