@@ -27,11 +27,21 @@ static int64_t whole(isl_val *value, bool *good)
     return number;
 }
 
-/* The one affine expression that it is; NULL: it is more, or divides. */
+static isl_stat take_piece(isl_set *domain, isl_aff *aff, void *user)
+{
+    isl_aff **taken = user;
+    isl_set_free(domain);
+    *taken = aff;
+    return isl_stat_ok;
+}
+
+/* The one affine expression that it is on its domain; NULL: it is more, or divides. Takes it. */
 static isl_aff *single(isl_pw_aff *index)
 {
-    isl_aff *aff = isl_pw_aff_isa_aff(index) == isl_bool_true ? isl_pw_aff_as_aff(index)
-                                                              : (isl_pw_aff_free(index), NULL);
+    isl_aff *aff = NULL;
+    if (isl_pw_aff_n_piece(index) == 1)
+        isl_pw_aff_foreach_piece(index, take_piece, &aff);
+    isl_pw_aff_free(index);
     if (aff && isl_aff_dim(aff, isl_dim_div) > 0)
         return isl_aff_free(aff);
     return aff;
