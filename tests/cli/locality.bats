@@ -159,3 +159,67 @@ for reference in report["references"]:
     run -1 --separate-stderr "$HEADROOM" locality -- cc broken.c
     [[ $stderr == *"'clang-19' failed with 'broken.c'."* ]]
 }
+
+@test "tiles that are suggested miss as the same tiles in the source do" {
+    cat >product.c <<'EOF'
+enum { N = 100 };
+double A[N][N], B[N][N], C[N][N];
+void product(void)
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            for (int k = 0; k < N; k++)
+                C[i][j] += A[i][k] * B[k][j];
+}
+EOF
+    "$HEADROOM" locality --suggest --exact --cache 4K,4 --format json -- cc product.c >suggested.json
+    python3 - <<'EOF' >by_hand.c
+import json
+found = json.load(open("suggested.json"))["locality"]["suggestions"]
+best = next(one for one in found if one["kind"] == "tiles" and not one["padding"] and not one["gap_bytes"])
+names = "ijk"
+print("enum { N = 100 };\ndouble A[N][N], B[N][N], C[N][N];\nvoid product(void)\n{")
+assert [loop["line"] - 5 for loop in best["loops"]] == [loop["loop"] for loop in best["loops"]]
+for loop in best["loops"]:
+    if loop["tile"]:
+        print("for (int {0}{0} = 0; {0}{0} < N; {0}{0} += {1})".format(names[loop["loop"]], loop["tile"]))
+for loop in best["loops"]:
+    name, tile = names[loop["loop"]], loop["tile"]
+    if tile:
+        print("for (int {0} = {0}{0}; {0} < ({0}{0} + {1} < N ? {0}{0} + {1} : N); {0}++)".format(name, tile))
+    else:
+        print("for (int {0} = 0; {0} < N; {0}++)".format(name))
+print("C[i][j] += A[i][k] * B[k][j];\n}")
+EOF
+    "$HEADROOM" locality --exact --cache 4K,4 --format json -- cc by_hand.c >by_hand.json
+    python3 - <<'EOF'
+import json
+suggested, by_hand = (json.load(open(name))["locality"] for name in ("suggested.json", "by_hand.json"))
+best = next(one for one in suggested["suggestions"] if one["kind"] == "tiles" and not one["padding"] and not one["gap_bytes"])
+assert best["totals"][0]["misses"] == by_hand["totals"][0]["misses"] < suggested["totals"][0]["misses"] / 4
+assert best["totals"][0]["exact"]
+EOF
+}
+
+@test "a suggestion keeps dependences, and padding takes conflicts away" {
+    cat >rows.c <<'EOF'
+enum { N = 512 };
+double A[N][N], B[N][N], C[N][N];
+void ahead(void)
+{
+    for (int j = 1; j < N; j++)
+        for (int i = 0; i < N - 1; i++)
+            A[i][j] = A[i + 1][j - 1];
+}
+void sum(void)
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            C[i][j] = A[i][j] + B[i][j];
+}
+EOF
+    run -0 --separate-stderr "$HEADROOM" locality --suggest --function ahead --cache 4K,2 -- cc rows.c
+    [[ $output == *"would break dependences"* && $output != *" 0 others"* && $output != *"in the order"* ]]
+    run -0 --separate-stderr "$HEADROOM" locality --suggest --function sum --cache 4K,2 -- cc rows.c
+    [[ $output == *"64 bytes more between one array and the next: L1 "*"(-8"[0-9]" %)"* ]]
+}

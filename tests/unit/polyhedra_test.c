@@ -41,6 +41,17 @@ static const char crossed[] = "Function: f\n" ARRAYS(ARRAY("MemRef0"))
         READ("Stmt0[i0, i1] -> MemRef0[8i0 + i1 + 1]")
             WRITE("Stmt0[i0, i1] -> MemRef0[8 + 8i0 + i1]") "}\n";
 
+/* A[i][j] = A[i + 1][j - 1], whose only dependences are read -> write */
+static const char ahead[] = "Function: f\n" ARRAYS(ARRAY("MemRef0"))
+    STATEMENT("Stmt0", "[i0, i1] : 0 <= i0 <= 5 and 0 <= i1 <= 5", "[i0, i1] -> [i0, i1]")
+        READ("Stmt0[i0, i1] -> MemRef0[8 + 8i0 + i1]")
+            WRITE("Stmt0[i0, i1] -> MemRef0[1 + 8i0 + i1]") "}\n";
+
+/* A[i + j] = B[i][j], whose only dependences are write -> write */
+static const char again[] = "Function: f\n" ARRAYS(ARRAY("MemRef0") ARRAY("MemRef1"))
+    STATEMENT("Stmt0", "[i0, i1] : 0 <= i0 <= 5 and 0 <= i1 <= 5", "[i0, i1] -> [i0, i1]")
+        READ("Stmt0[i0, i1] -> MemRef1[6i0 + i1]") WRITE("Stmt0[i0, i1] -> MemRef0[i0 + i1]") "}\n";
+
 /* A[i][j] = A[i - 1][j - 1] */
 static const char diagonal[] = "Function: f\n" ARRAYS(ARRAY("MemRef0"))
     STATEMENT("Stmt0", "[i0, i1] : 0 <= i0 <= 5 and 0 <= i1 <= 5", "[i0, i1] -> [i0, i1]")
@@ -258,6 +269,10 @@ static void legal_changes_keep_what_is_computed(void **state)
     assert_true(outcome.legal >= 30);
     assert_int_equal(outcome.illegal, 0);
     hold_all(crossed, &outcome);
+    assert_true(outcome.illegal >= 5 && outcome.legal > 0);
+    hold_all(ahead, &outcome);
+    assert_true(outcome.illegal >= 5 && outcome.legal > 0);
+    hold_all(again, &outcome);
     assert_true(outcome.illegal >= 5 && outcome.legal > 0);
     hold_all(diagonal, &outcome);
     assert_int_equal(outcome.illegal, 0);
