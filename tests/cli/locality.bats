@@ -223,3 +223,23 @@ EOF
     run -0 --separate-stderr "$HEADROOM" locality --suggest --function sum --cache 4K,2 -- cc rows.c
     [[ $output == *"64 bytes more between one array and the next: L1 "*"(-8"[0-9]" %)"* ]]
 }
+
+@test "a sweep has what each value has" {
+    "$HEADROOM" locality --sweep n=20:60:20 --function triangle --cache 1K,2 --format json -- cc nests.c >swept.json
+    "$HEADROOM" locality -D n=40 --function triangle --cache 1K,2 --format json -- cc nests.c >one.json
+    run -0 python3 -c '
+import json
+swept, one = (json.load(open(name))["locality"] for name in ("swept.json", "one.json"))
+assert [point["value"] for point in swept["sweep"]["points"]] == [20, 40, 60]
+assert swept["sweep"]["points"][1]["totals"] == one["totals"]
+assert swept["sweep"]["points"][0]["totals"] != one["totals"]'
+    run -0 --separate-stderr "$HEADROOM" locality --sweep n=20:60:20 --function triangle --cache 1K,2 -- cc nests.c
+    [[ ${lines[-1]} == *" 60 "* ]]
+    run -1 --separate-stderr "$HEADROOM" locality --sweep nowhere=1:3 --function triangle --cache 1K -- cc nests.c
+    [[ $stderr == *"with nowhere = 1: "* ]]
+    for text in n n=5 n=5:4 n=1:2:0 n=1:20000:1 =1:2; do
+        run -2 --separate-stderr "$HEADROOM" locality --sweep "$text" -- cc nests.c
+        [[ $stderr == *"--sweep takes NAME=LOW:HIGH[:STEP]"* ]]
+    done
+    run -2 --separate-stderr "$HEADROOM" locality --sweep n=1:2 --verify -- cc nests.c
+}

@@ -14,10 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOCALITY_FAILED = 1, NESTS_MAX = 256, PAGE = 4096 };
+enum {
+    LOCALITY_FAILED = 1,
+    NESTS_MAX = 256,
+    PAGE = 4096,
+    SWEEP_POINTS = 16,
+    SWEEP_POINTS_MAX = 1000
+};
 
 struct locality_settings {
-    const char *function, *loop;
+    const char *function, *loop, *sweep;
     struct option_list caches, bases;
     int exact, verify, suggest;
     uint64_t align, max_s, threads;
@@ -366,7 +372,12 @@ static bool add_nests(struct predicting *predicting)
 
 /* ---- all ------------------------------------------------------------------------------------------------------------ */
 
-static int print_result(struct predicting *predicting, int count, char **operands)
+struct sweep;
+static void add_sweep(struct predicted *predicted, const struct sweep *sweep);
+
+/* sweep: NULL: none */
+static int print_result(struct predicting *predicting, const struct sweep *sweep, int count,
+                        char **operands)
 {
     const struct settings *settings = predicting->settings;
     struct predicted predicted = {
@@ -381,6 +392,8 @@ static int print_result(struct predicting *predicting, int count, char **operand
         .rejected = predicting->lowered.rejected,
         .rejected_count = predicting->lowered.rejected_count,
     };
+    if (sweep)
+        add_sweep(&predicted, sweep);
     struct report_options options = {
         .color = use_color(settings->color, STDOUT_FILENO),
         .ascii = is_ascii_terminal(STDOUT_FILENO),
@@ -408,36 +421,146 @@ static void free_nests(struct predicting *predicting)
     }
 }
 
-static int predict(const struct settings *settings, const char *file, char *const *compiler,
-                   int count, char **operands)
+/* All nests, with one more value if there is one. On failure the error is set. */
+static bool compute(struct predicting *predicting, const char *file, const char *swept,
+                    const char *value)
+{
+    const struct settings *settings = predicting->settings;
+    size_t count = settings->keys.count;
+    say_where(predicting);
+    if (!find_source(predicting, file) || !read_bindings(predicting) || !find_levels(predicting))
+        return false;
+    if (swept && count == LOWER_BINDINGS) {
+        snprintf(predicting->error, sizeof predicting->error, "-D: more than %d values.",
+                 LOWER_BINDINGS - 1);
+        return false;
+    }
+    if (swept)
+        predicting->bindings[count++] = (struct lower_binding){swept, value};
+    struct lower_request request = {.path = predicting->path,
+                                    .compiler = predicting->compiler,
+                                    .bindings = predicting->bindings,
+                                    .bindings_count = count,
+                                    .seconds = (unsigned)own(settings)->max_s};
+    return lower_run(&request, &predicting->lowered, predicting->error) && add_nests(predicting);
+}
+
+static struct predicting *begin(const struct settings *settings, char *const *compiler)
 {
     struct predicting *predicting = calloc(1, sizeof *predicting);
-    int code = LOCALITY_FAILED;
     if (!predicting) {
         say("%s.", base_status_text(BASE_NO_MEMORY));
-        return code;
+        return NULL;
     }
     predicting->settings = settings;
     predicting->compiler = compiler;
-    say_where(predicting);
-    bool good =
-        find_source(predicting, file) && read_bindings(predicting) && find_levels(predicting);
-    if (good) {
-        struct lower_request request = {.path = predicting->path,
-                                        .compiler = compiler,
-                                        .bindings = predicting->bindings,
-                                        .bindings_count = settings->keys.count,
-                                        .seconds = (unsigned)own(settings)->max_s};
-        good =
-            lower_run(&request, &predicting->lowered, predicting->error) && add_nests(predicting);
-    }
-    if (good)
-        code = print_result(predicting, count, operands);
-    else
-        say("%s", predicting->error);
+    return predicting;
+}
+
+static void end(struct predicting *predicting)
+{
     free_nests(predicting);
     lower_free(&predicting->lowered);
     free(predicting);
+}
+
+static int predict(const struct settings *settings, const char *file, char *const *compiler,
+                   int count, char **operands)
+{
+    struct predicting *predicting = begin(settings, compiler);
+    int code = LOCALITY_FAILED;
+    if (!predicting)
+        return code;
+    if (compute(predicting, file, NULL, NULL))
+        code = print_result(predicting, NULL, count, operands);
+    else
+        say("%s", predicting->error);
+    end(predicting);
+    return code;
+}
+
+/* ---- --sweep ---------------------------------------------------------------------------------------------------------- */
+
+struct sweep {
+    char name[128];
+    int64_t low, high, step;
+    struct predicted_point points[SWEEP_POINTS_MAX];
+    size_t count;
+};
+
+static void add_sweep(struct predicted *predicted, const struct sweep *sweep)
+{
+    predicted->swept = sweep->name;
+    predicted->points = sweep->points;
+    predicted->points_count = sweep->count;
+}
+
+/* "n=100:4000" or "n=100:4000:100". Without a step, sixteen values. */
+static bool read_sweep(const char *text, struct sweep *sweep)
+{
+    const char *equals = strchr(text, '=');
+    char *at;
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof sweep->name)
+        return false;
+    snprintf(sweep->name, sizeof sweep->name, "%.*s", (int)(equals - text), text);
+    sweep->low = strtoll(equals + 1, &at, 10);
+    if (at == equals + 1 || *at != ':')
+        return false;
+    const char *second = at + 1;
+    sweep->high = strtoll(second, &at, 10);
+    if (at == second || sweep->high < sweep->low || sweep->high > INT64_C(1) << 40 ||
+        sweep->low < -(INT64_C(1) << 40))
+        return false;
+    int64_t between = sweep->high - sweep->low;
+    sweep->step = between < SWEEP_POINTS ? 1 : between / (SWEEP_POINTS - 1);
+    if (*at == ':') {
+        const char *third = at + 1;
+        sweep->step = strtoll(third, &at, 10);
+        if (at == third)
+            return false;
+    }
+    return !*at && sweep->step > 0 && between / sweep->step < SWEEP_POINTS_MAX;
+}
+
+static bool sweep_value(const struct settings *settings, const char *file, char *const *compiler,
+                        struct sweep *sweep, int64_t value)
+{
+    char text[32];
+    struct predicting *predicting = begin(settings, compiler);
+    if (!predicting)
+        return false;
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    bool good = compute(predicting, file, sweep->name, text);
+    if (good) {
+        struct predicted_point *point = &sweep->points[sweep->count++];
+        point->value = value;
+        predicted_sum(predicting->nests, predicting->nests_count, predicting->levels_count, point);
+    } else {
+        say("with %s = %s: %s", sweep->name, text, predicting->error);
+    }
+    end(predicting);
+    return good;
+}
+
+static int predict_sweep(const struct settings *settings, const char *file, char *const *compiler,
+                         int count, char **operands)
+{
+    static struct sweep sweep;
+    struct predicting *predicting;
+    if (!read_sweep(own(settings)->sweep, &sweep))
+        return say_usage("locality",
+                         "--sweep takes NAME=LOW:HIGH[:STEP], of %d values at most, not '%s'",
+                         SWEEP_POINTS_MAX, own(settings)->sweep);
+    for (int64_t value = sweep.low; value <= sweep.high; value += sweep.step)
+        if (!sweep_value(settings, file, compiler, &sweep, value))
+            return LOCALITY_FAILED;
+    if (!(predicting = begin(settings, compiler)))
+        return LOCALITY_FAILED;
+    say_where(predicting);
+    int code = LOCALITY_FAILED;
+    if (find_source(predicting, file) && find_levels(predicting))
+        code = print_result(predicting, &sweep, count, operands);
+    end(predicting);
     return code;
 }
 
@@ -453,9 +576,12 @@ static int locality_run(const struct settings *settings, int count, char **opera
         return say_usage("locality", "no compiler was given behind --");
     if (!files && !behind)
         return say_usage("locality", "no file and no compiler was given");
+    if (own(settings)->sweep && (own(settings)->suggest || own(settings)->verify))
+        return say_usage("locality", "--sweep goes without --suggest and --verify");
     if (own(settings)->align & (own(settings)->align - 1))
         return say_usage("locality", "--align takes a power of two");
-    return predict(settings, files ? operands[0] : NULL, behind, count, operands);
+    return (own(settings)->sweep ? predict_sweep : predict)(settings, files ? operands[0] : NULL,
+                                                            behind, count, operands);
 }
 
 /* ---- the command line ---------------------------------------------------------------------------------------------- */
@@ -493,6 +619,9 @@ static const struct option_spec locality_options[] = {
      .help = "Look for changes that would miss less: other orders of the loops, tiles, padding "
              "behind rows and between arrays. Those that would break a dependence are left out; "
              "the others are computed as the nest itself."},
+    {"sweep", 0, OPTION_TEXT, OWN(locality_settings, sweep), .argument = "NAME=LOW:HIGH[:STEP]",
+     .help = "Compute all nests together for each of these values of a parameter, global variable "
+             "or macro, such as a size or a tile's, and print a table. Without STEP, 16 values."},
     {"max-time", 0, OPTION_NUMBER, OWN(locality_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
      .help = "Give up a step that takes longer: the compiler, LLVM's analysis, and each nest. "

@@ -70,19 +70,6 @@ static void reference_object(struct json *json, const struct predicted *predicte
     json_close(json, '}');
 }
 
-static void add_figure(struct misses_figure *sum, const struct misses_figure *figure)
-{
-    sum->misses += figure->misses;
-    sum->low += figure->low;
-    sum->high += figure->high;
-    sum->cold += figure->cold;
-    sum->capacity += figure->capacity;
-    sum->conflict += figure->conflict;
-    sum->points += figure->points;
-    sum->cut += figure->cut;
-    sum->exact = sum->exact && figure->exact;
-}
-
 static void total_object(struct json *json, const struct misses_figure *figure, uint64_t accesses,
                          bool verified, double simulated)
 {
@@ -94,24 +81,41 @@ static void total_object(struct json *json, const struct misses_figure *figure, 
     json_close(json, '}');
 }
 
-/* Of all nests together, each beginning with empty caches. */
+/* Of all nests together. */
 static void totals_member(struct json *json, const struct predicted *predicted)
 {
+    struct predicted_point sum = {0};
+    predicted_sum(predicted->nests, predicted->nests_count, predicted->levels_count, &sum);
     json_begin(json, "totals", '[');
     for (size_t i = 0; i < predicted->levels_count; i++) {
-        struct misses_figure sum = {.exact = true};
-        uint64_t accesses = 0;
         double simulated = 0;
         bool verified = predicted->nests_count > 0;
         for (size_t j = 0; j < predicted->nests_count; j++) {
-            add_figure(&sum, &predicted->nests[j].result.totals[i]);
-            accesses += predicted->nests[j].result.accesses;
             verified &= predicted->nests[j].simulated.references != NULL;
             simulated += predicted->nests[j].simulated.totals[i].misses;
         }
-        total_object(json, &sum, accesses, verified, simulated);
+        total_object(json, &sum.totals[i], sum.accesses, verified, simulated);
     }
     json_close(json, ']');
+}
+
+static void sweep_member(struct json *json, const struct predicted *predicted)
+{
+    json_begin(json, "sweep", '{');
+    json_text(json, "name", predicted->swept);
+    json_begin(json, "points", '[');
+    for (size_t i = 0; i < predicted->points_count; i++) {
+        const struct predicted_point *point = &predicted->points[i];
+        json_begin_item(json);
+        json_decimal(json, "value", (double)point->value, 18);
+        json_begin(json, "totals", '[');
+        for (size_t j = 0; j < predicted->levels_count; j++)
+            total_object(json, &point->totals[j], point->accesses, false, 0);
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
 }
 
 static void arrays_member(struct json *json, const struct nest *nest)
@@ -294,6 +298,8 @@ enum base_status predicted_json(const struct predicted *predicted,
     json_close(&json, ']');
     totals_member(&json, predicted);
     suggestions_member(&json, predicted);
+    if (predicted->swept)
+        sweep_member(&json, predicted);
     rejected_member(&json, predicted);
     json_close(&json, '}');
     json_close(&json, '}');

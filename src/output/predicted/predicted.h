@@ -21,6 +21,13 @@ struct predicted_nest {
     const char *late; /* why there is no simulation; NULL: there is, or it was not asked for */
 };
 
+/* All nests together, for one value of a parameter. */
+struct predicted_point {
+    int64_t value;
+    uint64_t accesses;
+    struct misses_figure totals[MISSES_LEVELS];
+};
+
 struct predicted {
     const char *path; /* what was analysed */
     char *const *command;
@@ -30,9 +37,16 @@ struct predicted {
     size_t levels_count;
     const struct predicted_nest *nests;
     size_t nests_count;
+    const char *swept; /* --sweep: the parameter; NULL: none. There are no nests then. */
+    const struct predicted_point *points;
+    size_t points_count;
     const struct lower_rejected *rejected;
     size_t rejected_count;
 };
+
+/* Sets all but the value. Each nest begins with empty caches. */
+void predicted_sum(const struct predicted_nest *nests, size_t count, size_t levels,
+                   struct predicted_point *sum);
 
 /* BASE_IO: the stream failed. */
 enum base_status predicted_text(const struct predicted *predicted,

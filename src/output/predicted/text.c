@@ -296,6 +296,31 @@ static void print_nest(const struct predicted *predicted, size_t index, unsigned
     print_remarks(nest, printer);
 }
 
+static void print_sweep(const struct predicted *predicted, struct printer *printer)
+{
+    char name[NAME_BYTES], count[32], misses[32], ratio[32];
+    if (!predicted->swept)
+        return;
+    fprintf(printer->out, "\n");
+    print_levels(predicted, printer);
+    name_clean(predicted->swept, name, sizeof name);
+    name[name_fitting(name, 12)] = 0;
+    fprintf(printer->out, "\n    %s%12s %12s", print_on(printer, BOLD), name, "accesses");
+    for (size_t i = 0; i < predicted->levels_count; i++)
+        fprintf(printer->out, " %21s", predicted->levels[i].name);
+    fprintf(printer->out, "%s\n", print_off(printer));
+    for (size_t i = 0; i < predicted->points_count; i++) {
+        const struct predicted_point *point = &predicted->points[i];
+        double accesses = fmax(1, (double)point->accesses);
+        fprintf(printer->out, "    %12lld %12s", (long long)point->value,
+                print_quantity((double)point->accesses, count));
+        for (size_t j = 0; j < predicted->levels_count; j++)
+            fprintf(printer->out, " %12s %8s", print_quantity(point->totals[j].misses, misses),
+                    percent(point->totals[j].misses / accesses, ratio));
+        fprintf(printer->out, "\n");
+    }
+}
+
 static void print_rejected(const struct predicted *predicted, struct printer *printer)
 {
     if (!predicted->rejected_count)
@@ -331,6 +356,7 @@ enum base_status predicted_text(const struct predicted *predicted,
     fprintf(out, "headroom locality: %s, computed without running it\n", name);
     for (size_t i = 0; i < predicted->nests_count; i++)
         print_nest(predicted, i, options->limit, printer);
+    print_sweep(predicted, printer);
     print_rejected(predicted, printer);
     free(printer);
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
