@@ -243,3 +243,41 @@ assert swept["sweep"]["points"][0]["totals"] != one["totals"]'
     done
     run -2 --separate-stderr "$HEADROOM" locality --sweep n=1:2 --verify -- cc nests.c
 }
+
+@test "accessors of C++ classes" {
+    cat >accessors.cc <<'EOF'
+#include <vector>
+template <int N> struct Matrix {
+    double cells[N][N];
+    double &operator()(int i, int j) { return cells[i][j]; }
+    double operator()(int i, int j) const { return cells[i][j]; }
+};
+static inline double twice(double x) { return 2 * x; }
+void plain(double (*c)[20], double (*a)[20])
+{
+    for (int i = 0; i < 20; i++)
+        for (int j = 0; j < 20; j++)
+            c[i][j] = 2 * a[j][i];
+}
+void accessors(Matrix<20> &c, const Matrix<20> &a)
+{
+    for (int i = 0; i < 20; i++)
+        for (int j = 0; j < 20; j++)
+            c(i, j) = twice(a(j, i));
+}
+void vectors(std::vector<double> &c, const std::vector<double> &a, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            c[i * n + j] = 2 * a[j * n + i];
+}
+EOF
+    for function in plain accessors vectors; do
+        "$HEADROOM" locality -D n=20 --function $function --cache 1K,4 --format json -- g++ accessors.cc >$function.json
+    done
+    run -0 python3 -c '
+import json
+plain, accessors, vectors = (json.load(open(name + ".json"))["locality"] for name in ("plain", "accessors", "vectors"))
+assert plain["totals"] == accessors["totals"] == vectors["totals"] and plain["totals"][0]["accesses"] == 800
+assert [one["line"] for one in accessors["references"]] == [18, 18]'
+}

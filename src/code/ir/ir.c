@@ -592,3 +592,50 @@ bool ir_bind(const struct ir *ir, const char *symbol, const char *name, int64_t 
         util_text_print(text, "%s\n", ir->lines[line]);
     return !text->failed;
 }
+
+/* ---- inlining ------------------------------------------------------------------------------------------- */
+
+enum { ACCESSOR_LINES_MAX = 80 };
+
+static bool is_accessor(const struct ir *ir, const struct function *function)
+{
+    const char *head = ir->lines[function->first];
+    if (function->end - function->first > ACCESSOR_LINES_MAX ||
+        (!begins(head, "define linkonce_odr ") && !begins(head, "define internal ")))
+        return false;
+    for (uint32_t i = function->first; i < function->end; i++)
+        if (strstr(ir->lines[i], "!llvm.loop") || strstr(ir->lines[i], "indirectbr"))
+            return false;
+    return true;
+}
+
+/* " #3", the group of attributes; NULL: there is none. */
+static const char *attributes_of(const char *head)
+{
+    const char *at = strchr(head, '@');
+    while (at && (at = strstr(at, " #")) && !isdigit((unsigned char)at[2]))
+        at += 2;
+    return at;
+}
+
+bool ir_allow_inlining(const struct ir *ir, struct util_text *text, size_t *count)
+{
+    size_t next = 0;
+    *count = 0;
+    for (uint32_t line = 0; line < ir->lines_count; line++) {
+        const char *head = ir->lines[line], *attributes = NULL;
+        while (next < ir->functions_count && ir->functions[next].first < line)
+            next++;
+        if (next < ir->functions_count && ir->functions[next].first == line &&
+            is_accessor(ir, &ir->functions[next]))
+            attributes = attributes_of(head);
+        if (attributes) {
+            util_text_print(text, "%.*s%s\n", (int)(attributes - head), head,
+                            attributes + 2 + strspn(attributes + 2, "0123456789"));
+            ++*count;
+        } else {
+            util_text_print(text, "%s\n", head);
+        }
+    }
+    return !text->failed;
+}

@@ -59,4 +59,10 @@ const char *ir_value_name(const struct ir *ir, const char *symbol, const char *e
 bool ir_bind(const struct ir *ir, const char *symbol, const char *name, int64_t value,
              struct util_text *text, size_t *count);
 
+/*
+ * A copy of the module in which small functions without loops that only this file needs (accessors of C++ classes, static ones) may be
+ * inlined: a compiler that does not optimise marks all as not to be. *count: functions. False: no memory.
+ */
+bool ir_allow_inlining(const struct ir *ir, struct util_text *text, size_t *count);
+
 #endif

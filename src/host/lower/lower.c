@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The commands, in their order. Passes are few, so that accesses stay as the source has them: mem2reg takes scalars out of memory, loops get the
- * form that Polly wants, and nothing removes a load or a store. Not indvars: it makes
+ * form that Polly wants, small functions without loops are inlined, and nothing removes a load or a store. Not indvars: it makes
  * comparisons unsigned, of which Polly makes nothing where a bound is a minimum.
  */
 #include "lower/internal.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PASSES_FIRST "function(mem2reg,instsimplify,simplifycfg)"
+#define PASSES_FIRST  "function(mem2reg,instsimplify,simplifycfg)"
+#define PASSES_INLINE "cgscc(inline),function(mem2reg,instsimplify,simplifycfg)"
 #define PASSES_SECOND                                                                              \
     "ipsccp,function(instsimplify,simplifycfg,loop-simplify,loop-rotate,polly-prepare)"
 #define PASSES_POLLY "print<polly-function-scops>"
@@ -245,6 +246,22 @@ static bool bind(const struct lowering *lowering, const struct lower_binding *bi
     return good;
 }
 
+/* Accessors of classes become what they access, before Polly asks what they do. */
+static bool inline_accessors(const struct lowering *lowering)
+{
+    struct ir *ir = NULL;
+    struct util_text text = {0};
+    size_t count = 0;
+    bool good = read_ir(lowering, lowering->paths[FILE_BOUND], &ir) &&
+                ir_allow_inlining(ir, &text, &count) &&
+                (!count || (write_file(lowering, lowering->paths[FILE_FIRST], &text) &&
+                            optimise(lowering, PASSES_INLINE, lowering->paths[FILE_FIRST],
+                                     lowering->paths[FILE_BOUND])));
+    ir_free(ir);
+    util_text_free(&text);
+    return good;
+}
+
 /* Does the word occur in the source? Then it may well be a macro, even if its value changes nothing. */
 static bool source_has(const struct lowering *lowering, const char *name)
 {
@@ -269,7 +286,8 @@ static bool prepare(const struct lowering *lowering)
     for (unsigned turn = 0; turn < 2; turn++) {
         if (!ir && !compile(lowering, turn))
             return false;
-        if (!optimise(lowering, PASSES_FIRST, source, lowering->paths[FILE_BOUND]))
+        if (!optimise(lowering, PASSES_FIRST, source, lowering->paths[FILE_BOUND]) ||
+            !inline_accessors(lowering))
             return false;
         for (size_t i = 0; i < request->bindings_count; i++) {
             if (!bind(lowering, &request->bindings[i], &count))
