@@ -150,7 +150,6 @@ static struct candidate try_orders(struct search *search, size_t group, unsigned
     struct candidate best = {.misses = INFINITY};
     for (unsigned i = 0; i < count; i++) {
         struct candidate candidate = ordered(group, depth, kept, i);
-        /* Two loops: {0, 1}, {1, 0} */
         evaluate(search, &candidate);
         if (i == 0)
             *plain = candidate;
