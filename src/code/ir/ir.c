@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The module is cut into lines; metadata are found by number, values by the lines of their function. */
-#include "ir/ir.h"
+#include "ir/internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -8,22 +8,6 @@
 #include <string.h>
 
 enum { DEPTH_MAX = 24, NAME_MAX_BYTES = 512 };
-
-struct function {
-    const char *symbol;
-    uint32_t first, end; /* lines: "define", and behind "}" */
-};
-
-struct ir {
-    char *text;
-    char **lines;
-    size_t lines_count, lines_capacity;
-    const char **metadata; /* by number; NULL: none */
-    size_t metadata_count, metadata_capacity;
-    struct function *functions;
-    size_t functions_count, functions_capacity;
-    struct util_strings strings;
-};
 
 static bool begins(const char *text, const char *with)
 {
@@ -134,7 +118,7 @@ void ir_free(struct ir *ir)
     free(ir);
 }
 
-static const struct function *find_function(const struct ir *ir, const char *symbol)
+const struct function *ir_find_function(const struct ir *ir, const char *symbol)
 {
     for (size_t i = 0; i < ir->functions_count; i++)
         if (strcmp(ir->functions[i].symbol, symbol) == 0)
@@ -264,7 +248,7 @@ size_t ir_loops_around(const struct ir *ir, const char *symbol, struct ir_place 
 
 const char *ir_find(const struct ir *ir, const char *symbol, const char *instruction)
 {
-    const struct function *function = find_function(ir, symbol);
+    const struct function *function = ir_find_function(ir, symbol);
     const char *begin = instruction + strspn(instruction, " ");
     const char *debug = strstr(begin, ", !");
     size_t bytes = debug ? (size_t)(debug - begin) : strlen(begin);
@@ -280,14 +264,14 @@ const char *ir_find(const struct ir *ir, const char *symbol, const char *instruc
 
 const char *ir_next_function(const struct ir *ir, const char *after)
 {
-    const struct function *function = after ? find_function(ir, after) : NULL;
+    const struct function *function = after ? ir_find_function(ir, after) : NULL;
     size_t next = !after ? 0 : function ? (size_t)(function - ir->functions) + 1 : SIZE_MAX;
     return next < ir->functions_count ? ir->functions[next].symbol : NULL;
 }
 
 const char *ir_function_name(const struct ir *ir, const char *symbol)
 {
-    const struct function *function = find_function(ir, symbol);
+    const struct function *function = ir_find_function(ir, symbol);
     const char *node = function ? debug_of(ir, ir->lines[function->first]) : NULL;
     const char *name = node ? text_field(ir, node, "name") : NULL;
     return name ? name : symbol;
@@ -295,7 +279,7 @@ const char *ir_function_name(const struct ir *ir, const char *symbol)
 
 struct ir_place ir_function_place(const struct ir *ir, const char *symbol)
 {
-    const struct function *function = find_function(ir, symbol);
+    const struct function *function = ir_find_function(ir, symbol);
     const char *node = function ? debug_of(ir, ir->lines[function->first]) : NULL;
     struct ir_place place = {0};
     if (node) {
@@ -307,7 +291,7 @@ struct ir_place ir_function_place(const struct ir *ir, const char *symbol)
 
 /* ---- values --------------------------------------------------------------------------------------------------- */
 
-static size_t value_bytes(const char *value)
+size_t ir_value_bytes(const char *value)
 {
     size_t bytes = 1;
     while (isalnum((unsigned char)value[bytes]) || (value[bytes] && strchr("._$-", value[bytes])))
@@ -315,8 +299,7 @@ static size_t value_bytes(const char *value)
     return bytes;
 }
 
-/* What a value is defined as: the text behind " = ". NULL: a parameter. */
-static const char *definition(const struct ir *ir, const struct function *function,
+const char *ir_definition(const struct ir *ir, const struct function *function,
                               const char *value, size_t bytes)
 {
     for (uint32_t i = function->first + 1; i < function->end; i++) {
@@ -328,8 +311,8 @@ static const char *definition(const struct ir *ir, const struct function *functi
     return NULL;
 }
 
-/* The variable of "#dbg_value(ptr %5, !60, ...". */
-static const char *debug_name(const struct ir *ir, const struct function *function,
+/* Of "#dbg_value(ptr %5, !60, ...". */
+const char *ir_debug_name(const struct ir *ir, const struct function *function,
                               const char *value, size_t bytes)
 {
     for (uint32_t i = function->first + 1; i < function->end; i++) {
@@ -364,8 +347,7 @@ static const char *global_name(const struct ir *ir, const char *value, size_t by
     return name ? name : keep(ir, value + 1, bytes - 1);
 }
 
-/* The last "ptr X" operand that is an address: of a load, a store, a getelementptr. */
-static const char *pointer_operand(const char *instruction)
+const char *ir_pointer_operand(const char *instruction)
 {
     const char *store = strstr(instruction, "store ");
     const char *at = instruction;
@@ -380,20 +362,20 @@ static const char *pointer_operand(const char *instruction)
 static const char *root_name(const struct ir *ir, const struct function *function,
                              const char *value, int depth)
 {
-    size_t bytes = value_bytes(value);
+    size_t bytes = ir_value_bytes(value);
     if (value[0] == '@')
         return global_name(ir, value, bytes);
-    const char *name = debug_name(ir, function, value, bytes);
+    const char *name = ir_debug_name(ir, function, value, bytes);
     if (name || depth == DEPTH_MAX)
         return name;
-    const char *as = definition(ir, function, value, bytes);
+    const char *as = ir_definition(ir, function, value, bytes);
     if (!as)
         return NULL;
     if (begins(as, "phi ptr") || begins(as, "select ")) {
         const char *in = strchr(as, '%');
         return in ? root_name(ir, function, in, depth + 1) : NULL;
     }
-    const char *pointer = pointer_operand(as);
+    const char *pointer = ir_pointer_operand(as);
     if (!pointer) /* a conversion, of a number */
         pointer = strchr(as, '%');
     return pointer ? root_name(ir, function, pointer, depth + 1) : NULL;
@@ -401,14 +383,14 @@ static const char *root_name(const struct ir *ir, const struct function *functio
 
 const char *ir_accessed_name(const struct ir *ir, const char *symbol, const char *instruction)
 {
-    const struct function *function = find_function(ir, symbol);
-    const char *pointer = pointer_operand(instruction);
+    const struct function *function = ir_find_function(ir, symbol);
+    const char *pointer = ir_pointer_operand(instruction);
     return function && pointer ? root_name(ir, function, pointer, 0) : NULL;
 }
 
 const char *ir_value_name(const struct ir *ir, const char *symbol, const char *expression)
 {
-    const struct function *function = find_function(ir, symbol);
+    const struct function *function = ir_find_function(ir, symbol);
     const char *value = strpbrk(expression, "%@");
     return function && value ? root_name(ir, function, value, 0) : NULL;
 }
@@ -468,17 +450,17 @@ static const char *root_global(const struct ir *ir, const struct function *funct
 {
     if (value[0] == '@' || depth == DEPTH_MAX)
         return value[0] == '@' ? value : NULL;
-    const char *as = definition(ir, function, value, value_bytes(value));
-    const char *pointer = as && begins(as, "getelementptr") ? pointer_operand(as) : NULL;
+    const char *as = ir_definition(ir, function, value, ir_value_bytes(value));
+    const char *pointer = as && begins(as, "getelementptr") ? ir_pointer_operand(as) : NULL;
     return pointer ? root_global(ir, function, pointer, depth + 1) : NULL;
 }
 
 uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *instruction)
 {
-    const struct function *function = find_function(ir, symbol);
-    const char *pointer = pointer_operand(instruction);
+    const struct function *function = ir_find_function(ir, symbol);
+    const char *pointer = ir_pointer_operand(instruction);
     const char *global = function && pointer ? root_global(ir, function, pointer, 0) : NULL;
-    const char *line = global ? global_line(ir, global, value_bytes(global)) : NULL;
+    const char *line = global ? global_line(ir, global, ir_value_bytes(global)) : NULL;
     if (!line)
         return 0;
     const char *type = strstr(line, " global ");
@@ -493,12 +475,12 @@ static bool loads_variable(const struct ir *ir, const struct function *function,
                            const char *name)
 {
     const char *load = strstr(line, " = load i");
-    const char *pointer = load ? pointer_operand(load) : NULL;
+    const char *pointer = load ? ir_pointer_operand(load) : NULL;
     if (!pointer)
         return false;
-    size_t bytes = value_bytes(pointer);
+    size_t bytes = ir_value_bytes(pointer);
     const char *is = pointer[0] == '@' ? global_name(ir, pointer, bytes)
-                                       : debug_name(ir, function, pointer, bytes);
+                                       : ir_debug_name(ir, function, pointer, bytes);
     return is && strcmp(is, name) == 0;
 }
 
@@ -516,7 +498,7 @@ static void print_replaced(struct util_text *text, const char *line, const char 
 {
     size_t bytes = strlen(value);
     for (const char *at = line; *at;) {
-        if (strncmp(at, value, bytes) == 0 && value_bytes(at) == bytes) {
+        if (strncmp(at, value, bytes) == 0 && ir_value_bytes(at) == bytes) {
             util_text_print(text, "%lld", (long long)constant);
             at += bytes;
         } else {
@@ -538,11 +520,11 @@ static void find_value(const struct ir *ir, const struct function *function, con
         const char *at = record ? strchr(record, '%') : NULL;
         if (!at || at > strchr(record, ','))
             continue;
-        size_t bytes = value_bytes(at);
+        size_t bytes = ir_value_bytes(at);
         const char *is = text_field(ir, metadata(ir, at + bytes + 2), "name");
         if (!is || strcmp(is, name) != 0 || bytes >= NAME_MAX_BYTES)
             continue;
-        const char *as = definition(ir, function, at, bytes);
+        const char *as = ir_definition(ir, function, at, bytes);
         if (as && (begins(as, "phi ") || begins(as, "add ")))
             continue;
         snprintf(value, NAME_MAX_BYTES, "%.*s", (int)bytes, at);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* Between the files of ir: a module as lines (ir.c), the operations of a loop (loop.c). */
+#ifndef HEADROOM_IR_INTERNAL_H
+#define HEADROOM_IR_INTERNAL_H
+
+#include "ir/loop.h"
+
+struct function {
+    const char *symbol;
+    uint32_t first, end; /* lines: "define", and behind "}" */
+};
+
+struct ir {
+    char *text;
+    char **lines;
+    size_t lines_count, lines_capacity;
+    const char **metadata; /* by number; NULL: none */
+    size_t metadata_count, metadata_capacity;
+    struct function *functions;
+    size_t functions_count, functions_capacity;
+    struct util_strings strings;
+};
+
+const struct function *ir_find_function(const struct ir *ir, const char *symbol);
+
+/* Of "%name" or "@name" at the beginning of a text. */
+size_t ir_value_bytes(const char *value);
+
+/* The variable that a debug record says a value is. NULL: none. */
+const char *ir_debug_name(const struct ir *ir, const struct function *function, const char *value,
+                          size_t bytes);
+
+/* What a value is defined as: the text behind " = ". NULL: a parameter. */
+const char *ir_definition(const struct ir *ir, const struct function *function, const char *value,
+                          size_t bytes);
+
+/* The last "ptr X" operand that is an address: of a load, a store, a getelementptr. NULL: none. */
+const char *ir_pointer_operand(const char *instruction);
+
+/* ---- control flow (loops.c) ------------------------------------------------------------------------------- */
+
+struct block {
+    const char *label; /* NULL: the first block */
+    size_t label_bytes;
+    uint32_t first, end; /* lines */
+    uint32_t successors, successors_count;
+};
+
+/* A natural loop. */
+struct natural {
+    uint32_t head;
+    uint32_t latch; /* one of its blocks from which the head is reached again */
+    bool *body;     /* by block */
+    uint32_t first_line, last_line;
+    bool innermost;
+};
+
+/* Appends the operations of a loop (operations.c). False: no memory. */
+bool ir_operations_of(const struct ir *ir, const struct function *function,
+                      const struct block *blocks, size_t blocks_count, const struct natural *natural,
+                      ir_reference *reference, void *context, struct ir_loop *loop);
+
+#endif
