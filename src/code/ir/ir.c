@@ -395,6 +395,60 @@ const char *ir_value_name(const struct ir *ir, const char *symbol, const char *e
     return function && value ? root_name(ir, function, value, 0) : NULL;
 }
 
+/* Of parameters, globals and what is computed of these alone. */
+static bool is_fixed(const struct ir *ir, const struct function *function, const char *value,
+                     int depth)
+{
+    if (*value == '@')
+        return true;
+    const char *as = ir_definition(ir, function, value, ir_value_bytes(value));
+    if (!as || begins(as, "alloca "))
+        return true;
+    if (depth == DEPTH_MAX || begins(as, "phi ") || strstr(as, "call "))
+        return false;
+    const char *end = strstr(as, ", !");
+    for (const char *at = as; (at = strchr(at, '%')) && (!end || at < end); at++)
+        if (!is_fixed(ir, function, at, depth + 1))
+            return false;
+    return true;
+}
+
+bool ir_is_fixed(const struct ir *ir, const char *symbol, const char *instruction)
+{
+    const struct function *function = ir_find_function(ir, symbol);
+    const char *pointer = ir_pointer_operand(instruction);
+    return function && pointer && is_fixed(ir, function, pointer, 0);
+}
+
+struct ir_place ir_address_place(const struct ir *ir, const char *symbol, const char *instruction)
+{
+    const struct function *function = ir_find_function(ir, symbol);
+    const char *pointer = ir_pointer_operand(instruction);
+    const char *as = function && pointer && *pointer == '%'
+                         ? ir_definition(ir, function, pointer, ir_value_bytes(pointer))
+                         : NULL;
+    return ir_place_of(ir, as && begins(as, "getelementptr") ? as : instruction);
+}
+
+unsigned ir_accesses_before(const struct ir *ir, const char *symbol, const char *instruction)
+{
+    const struct function *function = ir_find_function(ir, symbol);
+    struct ir_place place = ir_place_of(ir, instruction);
+    const char *name = ir_accessed_name(ir, symbol, instruction);
+    unsigned before = 0;
+    for (uint32_t i = function ? function->first + 1 : 0; function && i < function->end; i++) {
+        const char *line = ir->lines[i], *load = strstr(line, " = load ");
+        if (line == instruction || (load && load + 3 == instruction))
+            break;
+        struct ir_place other = load ? ir_place_of(ir, line) : (struct ir_place){0};
+        const char *is = load && other.line == place.line && other.column == place.column
+                             ? ir_accessed_name(ir, symbol, line)
+                             : NULL;
+        before += is && name && strcmp(is, name) == 0;
+    }
+    return before;
+}
+
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t type_bytes(const char **at)

@@ -45,6 +45,9 @@ const char *ir_accessed_name(const struct ir *ir, const char *symbol, const char
 /* Bytes that a global variable takes by the name above, or 0: it is none, or not known. */
 uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *instruction);
 
+/* Is the address of a load or a store the same in all of the function, as that of a global or of what a parameter points at? */
+bool ir_is_fixed(const struct ir *ir, const char *symbol, const char *instruction);
+
 /* What a load or store moves. 0: it is neither, or of an unknown type. */
 uint32_t ir_bytes_of(const char *instruction);
 bool ir_is_store(const char *instruction);

@@ -53,4 +53,10 @@ enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char
                              ir_reference *reference, void *context, struct ir_loops *loops);
 void ir_loops_free(struct ir_loops *loops);
 
+/* Where the source has what a load or a store accesses: in C the beginning of the expression. */
+struct ir_place ir_address_place(const struct ir *ir, const char *symbol, const char *instruction);
+
+/* Loads of the same variable and place that come before it. */
+unsigned ir_accesses_before(const struct ir *ir, const char *symbol, const char *instruction);
+
 #endif

@@ -19,6 +19,7 @@ struct value {
     const char *line, *as; /* as: behind " = " */
     uint32_t operation;    /* whose result it is; UTIL_NONE: none yet */
     bool head;             /* a variable of the loop's head */
+    bool fixed;            /* a load that is no operation */
 };
 
 struct making {
@@ -239,9 +240,29 @@ static void add_flow(struct making *making, uint32_t from, uint32_t to, uint32_t
     making->failed |= !UTIL_PUSH(loop->flows, loop->flows_count, loop->flows_capacity, flow);
 }
 
-static bool is_accessing(const char *line)
+/* Is anything stored there in the loop? */
+static bool is_stored(const struct making *making, const char *pointer)
 {
-    return ir_is_store(line) || strstr(line, " = load ");
+    size_t bytes = ir_value_bytes(pointer);
+    for (size_t b = 0; b < making->blocks_count; b++)
+        for (uint32_t i = making->blocks[b].first;
+             making->natural->body[b] && i < making->blocks[b].end; i++) {
+            const char *line = making->ir->lines[i];
+            const char *other = ir_is_store(line) ? ir_pointer_operand(line) : NULL;
+            if (other && ir_value_bytes(other) == bytes && strncmp(other, pointer, bytes) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* What is loaded from the same place all the time is a scalar: a global, or a parameter of Fortran. */
+static bool is_accessing(const struct making *making, const char *line)
+{
+    if (ir_is_store(line))
+        return true;
+    return strstr(line, " = load ") &&
+           (!ir_is_fixed(making->ir, making->function->symbol, line) ||
+            is_stored(making, ir_pointer_operand(line)));
 }
 
 static void add_accesses(struct making *making)
@@ -250,12 +271,15 @@ static void add_accesses(struct making *making)
         for (uint32_t i = making->blocks[b].first;
              making->natural->body[b] && i < making->blocks[b].end; i++) {
             const char *line = making->ir->lines[i];
-            if (!is_accessing(line))
-                continue;
-            uint32_t made =
-                add_operation(making, ir_is_store(line) ? IR_STORE : IR_LOAD, IR_OTHER, line);
             struct value *value =
                 ir_is_store(line) ? NULL : find_value(making, line + strspn(line, " "));
+            if (!is_accessing(making, line)) {
+                if (value && begins(value->as, "load "))
+                    value->fixed = true;
+                continue;
+            }
+            uint32_t made =
+                add_operation(making, ir_is_store(line) ? IR_STORE : IR_LOAD, IR_OTHER, line);
             if (value)
                 value->operation = made;
         }
@@ -333,7 +357,7 @@ static uint32_t operation_of(struct making *making, struct value *value)
 static void need(struct making *making, const char *operand, uint32_t to, uint32_t distance)
 {
     struct value *value = find_value(making, operand);
-    if (!value || making->failed || ++making->steps > STEPS_MAX || distance > STEPS_MAX / 64)
+    if (!value || value->fixed || making->failed || ++making->steps > STEPS_MAX || distance > STEPS_MAX / 64)
         return;
     if (begins(value->as, "phi ")) {
         need_phi(making, value, to, distance);

@@ -13,7 +13,7 @@
 #ifndef HEADROOM_POLYHEDRA_DEPENDENCES_H
 #define HEADROOM_POLYHEDRA_DEPENDENCES_H
 
-#include "polyhedra/polyhedra.h"
+#include "polyhedra/vectors.h"
 
 #include <isl/union_map.h>
 
@@ -49,9 +49,5 @@ enum base_status polyhedra_dependences(const struct polyhedra *polyhedra,
                                        enum polyhedra_pairs pairs,
                                        struct polyhedra_dependences *dependences);
 void polyhedra_dependences_free(struct polyhedra_dependences *dependences);
-
-/* Of access R<n>: its instruction of LLVM IR, which ir.h's functions take (NULL: unknown); whether it writes. False: there is none. */
-bool polyhedra_access_of(const struct polyhedra *polyhedra, size_t index, size_t access,
-                         const char **instruction, bool *write);
 
 #endif

@@ -107,13 +107,30 @@ static void read_awaited(struct reading *reading, const char *line)
     reading->awaited = NOTHING;
 }
 
+/* Loads that Polly has taken out of the nest, because they always have the same result, are among the instructions alone. */
+static size_t count_hoisted(const struct scop_statement *statement)
+{
+    size_t loads = 0, reads = 0;
+    for (size_t i = 0; i < statement->instructions_count; i++)
+        loads += !ir_is_store(statement->instructions[i]);
+    for (size_t i = 0; i < statement->accesses_count; i++)
+        reads += !statement->accesses[i].write;
+    return loads > reads ? loads - reads : 0;
+}
+
 /* Loads and stores of the block, in their order, which is that of the accesses. What a region has behind its first block is
    not printed: it depends on data. */
-static void match_instructions(struct scop_statement *statement)
+static void match_instructions(const struct reading *reading, struct scop_statement *statement)
 {
-    size_t at = 0;
+    size_t at = 0, hoisted = count_hoisted(statement);
     for (size_t i = 0; i < statement->accesses_count; i++) {
         struct scop_access *access = &statement->accesses[i];
+        for (; hoisted && at < statement->instructions_count &&
+               !ir_is_store(statement->instructions[at]) &&
+               ir_is_fixed(reading->polyhedra->ir, reading->scop->symbol,
+                           statement->instructions[at]);
+             hoisted--)
+            at++;
         access->conditional = at >= statement->instructions_count;
         if (!access->conditional && ir_is_store(statement->instructions[at]) == access->write)
             access->instruction = statement->instructions[at++];
@@ -124,7 +141,7 @@ static void read_instruction(struct reading *reading, const char *line)
 {
     struct scop_statement *statement = reading->statement;
     if (line[0] == '}') {
-        match_instructions(statement);
+        match_instructions(reading, statement);
         reading->where = STATEMENTS;
         return;
     }

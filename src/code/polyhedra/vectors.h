@@ -44,4 +44,8 @@ void polyhedra_vectors_free(struct polyhedra_vectors *vectors);
 bool polyhedra_stride(const struct polyhedra *polyhedra, size_t index, size_t access,
                       int64_t *bytes);
 
+/* Of access n, counted from 0 over those of all statements: its instruction of LLVM IR, which ir.h's functions take (NULL: unknown); whether it writes. False: there is none. */
+bool polyhedra_access_of(const struct polyhedra *polyhedra, size_t index, size_t access,
+                         const char **instruction, bool *write);
+
 #endif
