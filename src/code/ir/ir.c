@@ -420,6 +420,26 @@ bool ir_is_fixed(const struct ir *ir, const char *symbol, const char *instructio
     return function && pointer && is_fixed(ir, function, pointer, 0);
 }
 
+bool ir_same_address(const char *instruction, const char *other)
+{
+    const char *left = ir_pointer_operand(instruction), *right = ir_pointer_operand(other);
+    size_t bytes = left ? ir_value_bytes(left) : 0;
+    return left && right && bytes == ir_value_bytes(right) && strncmp(left, right, bytes) == 0;
+}
+
+const char *ir_next_access(const struct ir *ir, const char *symbol, const char *instruction)
+{
+    const struct function *function = ir_find_function(ir, symbol);
+    bool behind = false;
+    for (uint32_t i = function ? function->first + 1 : 0; function && i < function->end; i++) {
+        const char *line = ir->lines[i];
+        if (behind && ir_bytes_of(line))
+            return line;
+        behind |= line == instruction;
+    }
+    return NULL;
+}
+
 struct ir_place ir_address_place(const struct ir *ir, const char *symbol, const char *instruction)
 {
     const struct function *function = ir_find_function(ir, symbol);

@@ -48,6 +48,12 @@ uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *
 /* Is the address of a load or a store the same in all of the function, as that of a global or of what a parameter points at? */
 bool ir_is_fixed(const struct ir *ir, const char *symbol, const char *instruction);
 
+/* Have both the same value as their address? False: it may be the same, computed twice. */
+bool ir_same_address(const char *instruction, const char *other);
+
+/* The next load or store of the function, as ir_find has it. NULL: none. */
+const char *ir_next_access(const struct ir *ir, const char *symbol, const char *instruction);
+
 /* What a load or store moves. 0: it is neither, or of an unknown type. */
 uint32_t ir_bytes_of(const char *instruction);
 bool ir_is_store(const char *instruction);

@@ -241,17 +241,14 @@ static void add_flow(struct making *making, uint32_t from, uint32_t to, uint32_t
 }
 
 /* Is anything stored there in the loop? */
-static bool is_stored(const struct making *making, const char *pointer)
+static bool is_stored(const struct making *making, const char *load)
 {
-    size_t bytes = ir_value_bytes(pointer);
     for (size_t b = 0; b < making->blocks_count; b++)
         for (uint32_t i = making->blocks[b].first;
-             making->natural->body[b] && i < making->blocks[b].end; i++) {
-            const char *line = making->ir->lines[i];
-            const char *other = ir_is_store(line) ? ir_pointer_operand(line) : NULL;
-            if (other && ir_value_bytes(other) == bytes && strncmp(other, pointer, bytes) == 0)
+             making->natural->body[b] && i < making->blocks[b].end; i++)
+            if (ir_is_store(making->ir->lines[i]) &&
+                ir_same_address(load, making->ir->lines[i]))
                 return true;
-        }
     return false;
 }
 
@@ -262,7 +259,7 @@ static bool is_accessing(const struct making *making, const char *line)
         return true;
     return strstr(line, " = load ") &&
            (!ir_is_fixed(making->ir, making->function->symbol, line) ||
-            is_stored(making, ir_pointer_operand(line)));
+            is_stored(making, line));
 }
 
 static void add_accesses(struct making *making)
@@ -434,7 +431,9 @@ static void print_literal(const char *operand, char *text, size_t bytes)
 /* Operands stand behind commas, and the first one behind the type. */
 static const char *operand_at(const char *as, unsigned index)
 {
-    const char *call = strchr(as, '('), *end = end_of(as);
+    const char *call = strchr(as, '('), *end = end_of(as), *to = strstr(as, " to ");
+    if (to && to < end)
+        end = to;
     const char *at = callee(as) && call ? call : as;
     for (; index && at; index--)
         at = strchr(at + 1, ',');
@@ -463,14 +462,18 @@ static void print_expression(struct making *making, const char *as, unsigned dep
         snprintf(text, bytes, "(...)");
         return;
     }
+    const char *to = strstr(as, " to ");
+    bool converts = to && to < end_of(as) && !name;
     if (first)
-        print_operand(making, first, depth + 1, left, sizeof left);
+        print_operand(making, first, converts ? 0 : depth + 1, left, sizeof left);
     if (second && (work < BASE_COUNT(works) || is_contracted(as)))
         print_operand(making, second, depth + 1, right, sizeof right);
     if (work < BASE_COUNT(works))
         snprintf(text, bytes, depth ? "(%s %s %s)" : "%s %s %s", left, works[work].sign, right);
     else if (is_contracted(as))
         snprintf(text, bytes, "%s * %s", left, right);
+    else if (converts)
+        snprintf(text, bytes, "%.*s(%s)", (int)strcspn(to + 4, ", \n"), to + 4, left);
     else if (begins(as, "fneg "))
         snprintf(text, bytes, "-%s", left);
     else if (begins(as, "select "))

@@ -46,6 +46,7 @@ struct scop {
     size_t arrays_count, arrays_capacity;
     struct scop_statement *statements;
     size_t statements_count, statements_capacity;
+    bool hoists; /* loads that always have the same result are no accesses */
     const char *parameters[PARAMETERS_MAX]; /* expressions of LLVM, by number */
 };
 

@@ -11,7 +11,7 @@ struct reading {
     struct polyhedra *polyhedra;
     struct scop *scop;
     struct scop_statement *statement;
-    enum { NOWHERE, ARRAYS, STATEMENTS, INSTRUCTIONS } where;
+    enum { NOWHERE, INVARIANTS, ARRAYS, STATEMENTS, INSTRUCTIONS } where;
     enum { NOTHING, DOMAIN, SCHEDULE, READ, WRITE, MAY_WRITE } awaited;
     bool scalar;
     bool failed;
@@ -107,41 +107,10 @@ static void read_awaited(struct reading *reading, const char *line)
     reading->awaited = NOTHING;
 }
 
-/* Loads that Polly has taken out of the nest, because they always have the same result, are among the instructions alone. */
-static size_t count_hoisted(const struct scop_statement *statement)
-{
-    size_t loads = 0, reads = 0;
-    for (size_t i = 0; i < statement->instructions_count; i++)
-        loads += !ir_is_store(statement->instructions[i]);
-    for (size_t i = 0; i < statement->accesses_count; i++)
-        reads += !statement->accesses[i].write;
-    return loads > reads ? loads - reads : 0;
-}
-
-/* Loads and stores of the block, in their order, which is that of the accesses. What a region has behind its first block is
-   not printed: it depends on data. */
-static void match_instructions(const struct reading *reading, struct scop_statement *statement)
-{
-    size_t at = 0, hoisted = count_hoisted(statement);
-    for (size_t i = 0; i < statement->accesses_count; i++) {
-        struct scop_access *access = &statement->accesses[i];
-        for (; hoisted && at < statement->instructions_count &&
-               !ir_is_store(statement->instructions[at]) &&
-               ir_is_fixed(reading->polyhedra->ir, reading->scop->symbol,
-                           statement->instructions[at]);
-             hoisted--)
-            at++;
-        access->conditional = at >= statement->instructions_count;
-        if (!access->conditional && ir_is_store(statement->instructions[at]) == access->write)
-            access->instruction = statement->instructions[at++];
-    }
-}
-
 static void read_instruction(struct reading *reading, const char *line)
 {
     struct scop_statement *statement = reading->statement;
     if (line[0] == '}') {
-        match_instructions(reading, statement);
         reading->where = STATEMENTS;
         return;
     }
@@ -212,6 +181,12 @@ static void read_line(struct reading *reading, const char *line)
             reading->where = NOWHERE;
         else
             read_array(reading, line - 1 /* a blank */);
+    } else if (strcmp(line, "Invariant Accesses: {") == 0) {
+        reading->where = INVARIANTS;
+    } else if (reading->where == INVARIANTS) {
+        if (line[0] == '}')
+            reading->where = NOWHERE;
+        reading->scop->hoists |= begins(line, "ReadAccess :=");
     } else if (strcmp(line, "Arrays {") == 0) {
         reading->where = ARRAYS;
     } else if (strcmp(line, "Statements {") == 0) {
@@ -222,6 +197,62 @@ static void read_line(struct reading *reading, const char *line)
         if (number < PARAMETERS_MAX && colon)
             reading->scop->parameters[number] = keep(reading, colon + 2, strlen(colon + 2));
     }
+}
+
+/* ---- which instruction is which access -------------------------------------------------------------------------- */
+
+static bool is_stored(const struct scop *scop, const char *load)
+{
+    for (size_t i = 0; i < scop->statements_count; i++)
+        for (size_t j = 0; j < scop->statements[i].instructions_count; j++) {
+            const char *other = scop->statements[i].instructions[j];
+            if (ir_is_store(other) && ir_same_address(load, other))
+                return true;
+        }
+    return false;
+}
+
+/* A load that Polly has taken out of the nest, because it always has the same result, is no access of it. */
+static bool is_hoisted(const struct polyhedra *polyhedra, const struct scop *scop,
+                       const char *instruction)
+{
+    return scop->hoists && !ir_is_store(instruction) &&
+           ir_is_fixed(polyhedra->ir, scop->symbol, instruction) && !is_stored(scop, instruction);
+}
+
+/* Loads and stores of the block, in their order, which is that of the accesses. What a region has behind its first block is
+   not printed, and depends on data: that are the next ones of the function. */
+static void match_instructions(const struct polyhedra *polyhedra, const struct scop *scop,
+                               struct scop_statement *statement)
+{
+    size_t at = 0;
+    const char *last = NULL;
+    for (size_t i = 0; i < statement->accesses_count; i++) {
+        struct scop_access *access = &statement->accesses[i];
+        while (at < statement->instructions_count &&
+               is_hoisted(polyhedra, scop, statement->instructions[at]))
+            at++;
+        access->conditional = at >= statement->instructions_count;
+        const char *next = !access->conditional ? statement->instructions[at] : last;
+        if (access->conditional)
+            do
+                next = next ? ir_next_access(polyhedra->ir, scop->symbol, next) : NULL;
+            while (next && is_hoisted(polyhedra, scop, next));
+        if (next && ir_is_store(next) == access->write) {
+            access->instruction = last = next;
+            at += !access->conditional;
+        } else if (access->conditional) {
+            last = NULL;
+        }
+    }
+}
+
+static void match_all(struct polyhedra *polyhedra)
+{
+    for (size_t i = 0; i < polyhedra->count; i++)
+        for (size_t j = 0; j < polyhedra->scops[i].statements_count; j++)
+            match_instructions(polyhedra, &polyhedra->scops[i],
+                               &polyhedra->scops[i].statements[j]);
 }
 
 static bool has_accesses(const struct scop *scop)
@@ -297,6 +328,7 @@ enum base_status polyhedra_read(const char *text, size_t bytes, const struct ir 
                  "what opt-19 printed is not what Polly 19 prints: is it another version?");
         return BASE_MALFORMED;
     }
+    match_all(polyhedra);
     drop_empty(polyhedra);
     *made = polyhedra;
     return BASE_OK;
