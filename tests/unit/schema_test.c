@@ -286,6 +286,8 @@ static void files_of_version_12_are_read(void **state)
             "DROP TABLE stat_skip; DROP TABLE stat_event; DROP TABLE stat_trip;"
             "DROP TABLE stat_visit; DROP TABLE stat_run; DROP TABLE stat_region;"
             "DROP TABLE stat_subject; DROP TABLE stat_session;"
+            "DROP TABLE limit_fate; DROP TABLE limit_match; DROP TABLE limit_step;"
+            "DROP TABLE limit_dependence; DROP TABLE limit_source;"
             "DROP TABLE limit_operation; DROP TABLE limit_use; DROP TABLE limit_schedule;"
             "DROP TABLE executed_distance; DROP TABLE executed_access; DROP TABLE executed_run;"
             "DROP TABLE executed_code; DROP TABLE executed_window;"

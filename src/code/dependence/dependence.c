@@ -67,27 +67,44 @@ static uint32_t operation_of(const struct dependence_loop *loop, uint32_t access
 
 /* ---- arcs ------------------------------------------------------------------------------------------------------ */
 
-static int32_t latency_of(const struct dependence_latencies *latencies,
-                          const struct ir_operation *operation)
+/* Is what it loads stored in the loop, by this execution of it? */
+static bool is_fed(const struct dependence_loop *loop, uint32_t operation)
 {
-    return operation->kind == IR_LOAD    ? latencies->load
-           : operation->kind == IR_STORE ? latencies->store
-                                         : latencies->work[operation->floating][operation->work];
+    for (size_t i = 0; i < loop->arcs_count; i++)
+        if (loop->arcs[i].memory && loop->arcs[i].dependence == BOUNDS_FLOW &&
+            loop->arcs[i].to == operation)
+            return true;
+    return false;
 }
 
-static bool add_arc(const struct finding *finding, struct dependence_loop *loop,
-                    struct dependence_arc arc)
+static int32_t latency_of(const struct dependence_latencies *latencies,
+                          const struct dependence_loop *loop, uint32_t at)
 {
-    if (arc.dependence == BOUNDS_FLOW)
-        arc.latency = latency_of(finding->latencies, &loop->loop->operations[arc.from]);
+    const struct ir_operation *operation = &loop->loop->operations[at];
+    if (operation->kind == IR_STORE)
+        return latencies->store;
+    if (operation->kind == IR_LOAD)
+        return is_fed(loop, at) ? latencies->forwarded[operation->floating] : latencies->load;
+    return latencies->work[operation->floating][operation->work];
+}
+
+static void set_latencies(const struct finding *finding, struct dependence_loop *loop)
+{
+    for (size_t i = 0; i < loop->arcs_count; i++)
+        if (loop->arcs[i].dependence == BOUNDS_FLOW)
+            loop->arcs[i].latency = latency_of(finding->latencies, loop, loop->arcs[i].from);
+}
+
+static bool add_arc(struct dependence_loop *loop, struct dependence_arc arc)
+{
     return UTIL_PUSH(loop->arcs, loop->arcs_count, loop->arcs_capacity, arc);
 }
 
-static bool add_scalars(const struct finding *finding, struct dependence_loop *loop)
+static bool add_scalars(struct dependence_loop *loop)
 {
     for (size_t i = 0; i < loop->loop->flows_count; i++) {
         const struct ir_flow *flow = &loop->loop->flows[i];
-        if (!add_arc(finding, loop,
+        if (!add_arc(loop,
                      (struct dependence_arc){.from = flow->from,
                                              .to = flow->to,
                                              .dependence = BOUNDS_FLOW,
@@ -98,8 +115,7 @@ static bool add_scalars(const struct finding *finding, struct dependence_loop *l
 }
 
 /* Those between references of the loop; arcs are of those the ones that are within one execution of it. */
-static bool add_vector(const struct finding *finding, struct dependence_loop *loop,
-                       const struct polyhedra_vector *vector)
+static bool add_vector(struct dependence_loop *loop, const struct polyhedra_vector *vector)
 {
     static const uint8_t kinds[] = {BOUNDS_FLOW, BOUNDS_ANTI, BOUNDS_OUTPUT};
     uint32_t from = operation_of(loop, vector->from), to = operation_of(loop, vector->to);
@@ -110,7 +126,7 @@ static bool add_vector(const struct finding *finding, struct dependence_loop *lo
     struct polyhedra_vector *kept = &loop->vectors[loop->vectors_count - 1];
     kept->from = from;
     kept->to = to;
-    return !vector->inner || add_arc(finding, loop,
+    return !vector->inner || add_arc(loop,
                                      (struct dependence_arc){
                                          .from = from,
                                          .to = to,
@@ -179,13 +195,14 @@ static enum base_status fill(const struct finding *finding, size_t nest,
     polyhedra_about(finding->polyhedra, nest, &about);
     loop->function = about.function;
     loop->file = loop->loop->place.file;
-    if (status == BASE_OK && !add_scalars(finding, loop))
+    if (status == BASE_OK && !add_scalars(loop))
         status = BASE_NO_MEMORY;
     for (size_t i = 0; status == BASE_OK && i < vectors.count; i++)
-        if (!add_vector(finding, loop, &vectors.items[i]))
+        if (!add_vector(loop, &vectors.items[i]))
             status = BASE_NO_MEMORY;
     polyhedra_vectors_free(&vectors);
     if (status == BASE_OK) {
+        set_latencies(finding, loop);
         find_stride(finding, nest, loop);
         status = find_circuit(loop);
     }

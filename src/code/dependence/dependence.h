@@ -20,10 +20,11 @@
 
 enum { DEPENDENCE_ERROR_BYTES = 1024 };
 
-/* Thousandths of a cycle. */
+/* Thousandths of a cycle, of integers and of floating-point numbers. */
 struct dependence_latencies {
-    int32_t load, store;
-    int32_t work[2][IR_WORKS]; /* of integers, of floating-point numbers */
+    int32_t load, forwarded[2]; /* forwarded: of what the loop itself stores */
+    int32_t store;
+    int32_t work[2][IR_WORKS];
 };
 
 struct dependence_arc {

@@ -210,6 +210,8 @@ static bool drop_loops(struct profile *profile, struct counted *counted)
     profile->limit_resources_count = profile->limit_arcs_count = 0;
     profile->limit_schedules_count = profile->limit_uses_count = 0;
     profile->limit_operations_count = 0;
+    profile->limit_sources_count = profile->limit_dependences_count = 0;
+    profile->limit_steps_count = profile->limit_matches_count = profile->limit_fates_count = 0;
     return true;
 }
 

@@ -917,6 +917,59 @@ struct profile_limit_operation {
     double start, end; /* cycles */
 };
 
+/* ---- dependences of loops in their source, since version 14 -------------------------------------- */
+
+/* An innermost loop of a source. id = index. */
+struct profile_limit_source {
+    const char *function, *file; /* NULL: unknown */
+    uint32_t line;               /* of its head; 0: unknown */
+    const char *reason;          /* why nothing is known of it; NULL: something is */
+    double circuit_latency;      /* cycles around the critical circuit of its operations; 0: there is none */
+    uint32_t circuit_distance;   /* iterations around it */
+};
+
+/* Between two references of it, or through a scalar from one iteration to a later one. By source. */
+struct profile_limit_dependence {
+    uint32_t source;
+    uint32_t kind;                  /* 0 flow, 1 anti, 2 output */
+    const char *from_text, *to_text; /* as the source has them; never NULL */
+    uint32_t from_line, from_column, to_line, to_column; /* 0: unknown */
+    const char *vector; /* distances in the loops around both, "(+, 0, -1)"; NULL: a scalar */
+    uint32_t inner;     /* 1: the innermost loop has it within one execution */
+    uint32_t distance;  /* at least so many iterations of that; 0 if inner is 0 */
+};
+
+/* The critical circuit of a source's operations, arc after arc. By source. */
+struct profile_limit_step {
+    uint32_t source;
+    const char *from_text, *to_text; /* never NULL */
+    uint32_t from_line, to_line;
+    uint32_t from_kind, to_kind; /* 0 load, 1 compute, 2 store */
+    uint32_t distance;           /* iterations */
+    double latency;              /* of what is at its beginning, cycles */
+};
+
+/* The source of a loop of machine code. By loop. */
+struct profile_limit_match {
+    uint32_t loop;
+    const char *function; /* of the source's loop; NULL: unknown */
+    uint32_t line;        /* of its head */
+    uint32_t iterations;  /* of the source in one of the machine code; 0: not known */
+    uint32_t counters;    /* recurrences of the machine code through registers that the source's operations lack */
+};
+
+/* What became of a dependence of the source, or one that the machine code has alone. By loop. */
+struct profile_limit_fate {
+    uint32_t loop;
+    uint32_t kind; /* 0 flow, 1 anti, 2 output */
+    uint32_t fate; /* 0 through memory, 1 in a register, 2 gone, 3 added */
+    const char *from_text, *to_text; /* of the source; added: assembly; never NULL */
+    uint32_t from_line, to_line;
+    uint32_t distance; /* iterations of the source; added: of the machine code */
+    uint32_t scalar;   /* 1: the source has it through no memory */
+    uint32_t may;      /* 1: added, if addresses are equal of which nothing is known */
+};
+
 /* ---- repeated runs: `headroom stat`, since version 14 ------------------------------------------- */
 
 /* One call of headroom stat. id = index. */
@@ -1231,6 +1284,11 @@ struct profile_ceiling_loop {
     X(limit_schedules, limit_schedule)                                                             \
     X(limit_uses, limit_use)                                                                       \
     X(limit_operations, limit_operation)                                                           \
+    X(limit_sources, limit_source)                                                             \
+    X(limit_dependences, limit_dependence)                                                     \
+    X(limit_steps, limit_step)                                                                 \
+    X(limit_matches, limit_match)                                                              \
+    X(limit_fates, limit_fate)                                                                 \
     X(stat_sessions, stat_session)                                                                 \
     X(stat_subjects, stat_subject)                                                                 \
     X(stat_regions, stat_region)                                                                   \

@@ -895,6 +895,76 @@ static const struct schema_column limit_operations_columns[] = {
 TABLE(limit_operations, limit_operation, "limit_operation", 14, .merging = SCHEMA_PARTS,
       .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
 
+static const struct schema_column limit_sources_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_source, function), NAME_OR_NULL, KEY},
+    {MEMBER(limit_source, file), NAME_OR_NULL, KEY},
+    {MEMBER(limit_source, line), NUMBER32, KEY},
+    {MEMBER(limit_source, reason), NAME_OR_NULL, KEY},
+    {MEMBER(limit_source, circuit_latency), WEIGHT, LARGER},
+    {MEMBER(limit_source, circuit_distance), NUMBER32, LARGER},
+};
+TABLE(limit_sources, limit_source, "limit_source", 14);
+
+static const struct schema_column limit_dependences_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_dependence, source), ID(limit_sources)},
+    {MEMBER(limit_dependence, kind), BELOW(3), KEY},
+    {MEMBER(limit_dependence, from_text), NAME, KEY},
+    {MEMBER(limit_dependence, to_text), NAME, KEY},
+    {MEMBER(limit_dependence, from_line), NUMBER32, KEY},
+    {MEMBER(limit_dependence, from_column), NUMBER32, KEY},
+    {MEMBER(limit_dependence, to_line), NUMBER32, KEY},
+    {MEMBER(limit_dependence, to_column), NUMBER32, KEY},
+    {MEMBER(limit_dependence, vector), NAME_OR_NULL, KEY},
+    {MEMBER(limit_dependence, inner), BELOW(2), KEY},
+    {MEMBER(limit_dependence, distance), NUMBER32, KEY},
+};
+TABLE(limit_dependences, limit_dependence, "limit_dependence", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_sources,
+      .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_steps_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_step, source), ID(limit_sources)},
+    {MEMBER(limit_step, from_text), NAME, KEY},
+    {MEMBER(limit_step, to_text), NAME, KEY},
+    {MEMBER(limit_step, from_line), NUMBER32, KEY},
+    {MEMBER(limit_step, to_line), NUMBER32, KEY},
+    {MEMBER(limit_step, from_kind), BELOW(3), KEY},
+    {MEMBER(limit_step, to_kind), BELOW(3), KEY},
+    {MEMBER(limit_step, distance), NUMBER32, KEY},
+    {MEMBER(limit_step, latency), WEIGHT, KEY},
+};
+TABLE(limit_steps, limit_step, "limit_step", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_sources,
+      .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_matches_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_match, loop), ID(limit_loops)},
+    {MEMBER(limit_match, function), NAME_OR_NULL, KEY},
+    {MEMBER(limit_match, line), NUMBER32, KEY},
+    {MEMBER(limit_match, iterations), NUMBER32, KEY},
+    {MEMBER(limit_match, counters), NUMBER32, KEY},
+};
+TABLE(limit_matches, limit_match, "limit_match", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
+      .order = SCHEMA_GROUPED);
+
+static const struct schema_column limit_fates_columns[] = {
+    {POSITION("id")},
+    {MEMBER(limit_fate, loop), ID(limit_loops)},
+    {MEMBER(limit_fate, kind), BELOW(3), KEY},
+    {MEMBER(limit_fate, fate), BELOW(4), KEY},
+    {MEMBER(limit_fate, from_text), NAME, KEY},
+    {MEMBER(limit_fate, to_text), NAME, KEY},
+    {MEMBER(limit_fate, from_line), NUMBER32, KEY},
+    {MEMBER(limit_fate, to_line), NUMBER32, KEY},
+    {MEMBER(limit_fate, distance), NUMBER32, KEY},
+    {MEMBER(limit_fate, scalar), BELOW(2), KEY},
+    {MEMBER(limit_fate, may), BELOW(2), KEY},
+};
+TABLE(limit_fates, limit_fate, "limit_fate", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
+      .order = SCHEMA_GROUPED);
+
 static const struct schema_column stat_sessions_columns[] = {
     {POSITION("id")},
     {MEMBER(stat_session, start_ns), NUMBER64, KEY},
