@@ -11,6 +11,7 @@
 
 #include "analysis/analysis.h"
 #include "assess/assess.h"
+#include "assess/source.h"
 #include "model/model.h"
 #include "profile/profile.h"
 
@@ -19,11 +20,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096 };
+enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096, SOURCE_S = 60 };
 
 struct limits_settings {
     const char *machine, *latency, *memory, *only, *levels, *graph, *schedule, *profile, *hex,
-        *hex_file;
+        *hex_file, *source_graph, *vertices;
     int loop, measure;
     uint64_t max_s;
 };
@@ -46,7 +47,8 @@ struct assessing {
     struct bounds_latencies latencies;
     struct model *model;
     struct profile *profile;
-    struct util_text graph, schedule;
+    struct util_text graph, source_graph, schedule;
+    struct assess_source *source; /* NULL: the loops have none */
     struct memory_choice memory;
     struct named only;
     struct run_settings further; /* --measure, --schedule */
@@ -151,15 +153,20 @@ static bool add_schedule(struct assessing *assessing, const struct bodies_loop *
 static bool add_loops(struct assessing *assessing, const struct bodies *bodies, const char *module,
                       const char *level)
 {
-    for (size_t i = 0; i < bodies->count; i++)
+    for (size_t i = 0; i < bodies->count; i++) {
+        uint32_t id = (uint32_t)assessing->profile->limit_loops_count;
         if (assess_add(assessing->profile, &bodies->loops[i], &assessing->options, module, level,
                        -1) != BASE_OK ||
+            (assessing->source &&
+             assess_source_match(assessing->profile, assessing->source, &bodies->loops[i], id,
+                                 &assessing->options) != BASE_OK) ||
             !add_graph(assessing, &bodies->loops[i]) ||
             !add_schedule(assessing, &bodies->loops[i])) {
             snprintf(assessing->error, sizeof assessing->error, "%s.",
                      base_status_text(BASE_NO_MEMORY));
             return false;
         }
+    }
     return true;
 }
 
@@ -198,6 +205,68 @@ static bool add_unlinked(struct assessing *assessing, const struct named *named)
     return good;
 }
 
+/* ---- the source ------------------------------------------------------------------------------------------ */
+
+static bool read_vertices(struct assessing *assessing, enum dependence_vertices *vertices)
+{
+    const char *word = own(assessing->settings)->vertices;
+    *vertices = DEPENDENCE_OPERATIONS;
+    if (!word || strcmp(word, "operations") == 0)
+        return true;
+    *vertices = DEPENDENCE_STATEMENTS;
+    if (strcmp(word, "statements") == 0)
+        return true;
+    snprintf(assessing->error, sizeof assessing->error,
+             "--vertices takes operations or statements, not '%.1000s'.", word);
+    return false;
+}
+
+static bool read_bindings(struct assessing *assessing, struct lower_binding *bindings,
+                          char (*names)[128])
+{
+    const struct option_list *list = &assessing->settings->keys;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *equals = strchr(list->texts[i], '=');
+        size_t bytes = equals ? (size_t)(equals - list->texts[i]) : 0;
+        if (!bytes || !equals[1] || bytes >= sizeof names[i]) {
+            snprintf(assessing->error, sizeof assessing->error,
+                     "-D: '%.200s' is no NAME=VALUE.", list->texts[i]);
+            return false;
+        }
+        snprintf(names[i], sizeof names[i], "%.*s", (int)bytes, list->texts[i]);
+        bindings[i] = (struct lower_binding){names[i], equals + 1};
+    }
+    return true;
+}
+
+/* Dependences of the loop at a line, by what is written there. */
+static bool open_source(struct assessing *assessing, const struct named *named,
+                        char *const *compiler)
+{
+    struct lower_binding bindings[LOWER_BINDINGS];
+    char names[LOWER_BINDINGS][128];
+    enum dependence_vertices vertices;
+    const char *path = own(assessing->settings)->source_graph;
+    if (!read_vertices(assessing, &vertices) || !read_bindings(assessing, bindings, names))
+        return false;
+    if (!named->target.line || !lower_is_source(named->path))
+        return true;
+    struct lower_request request = {.path = named->path,
+                                    .compiler = compiler,
+                                    .bindings = bindings,
+                                    .bindings_count = assessing->settings->keys.count,
+                                    .seconds = SOURCE_S};
+    assessing->source = assess_source_open(assessing->profile, &request, named->target.line,
+                                           &assessing->options);
+    if (assessing->source &&
+        (!path || assess_source_graph(assessing->source, vertices,
+                                      ends_with(path, ".dot") || ends_with(path, ".svg"),
+                                      &assessing->source_graph)))
+        return true;
+    snprintf(assessing->error, sizeof assessing->error, "%s.", base_status_text(BASE_NO_MEMORY));
+    return false;
+}
+
 static bool add_source(struct assessing *assessing, const struct named *named,
                        char *const *compiler, const char *level)
 {
@@ -213,6 +282,8 @@ static bool add_levels(struct assessing *assessing, const struct named *named,
                        char *const *compiler)
 {
     const char *levels = own(assessing->settings)->levels;
+    if (!open_source(assessing, named, compiler))
+        return false;
     if (!levels)
         return add_source(assessing, named, compiler, NULL);
     for (unsigned count = 0; *levels; count++) {
@@ -318,6 +389,21 @@ static bool write_graph(struct assessing *assessing)
     return write_text(assessing, path, &assessing->graph, path && ends_with(path, ".svg"));
 }
 
+static bool write_source_graph(struct assessing *assessing)
+{
+    const char *path = own(assessing->settings)->source_graph;
+    size_t rows = assessing->profile->limit_sources_count;
+    if (path && !assessing->source_graph.count) {
+        const char *reason = rows ? assessing->profile->limit_sources[0].reason : NULL;
+        snprintf(assessing->error, sizeof assessing->error,
+                 "there are no dependences of a source to write: %.4000s",
+                 reason ? reason : "name a line of one, and its compiler behind --.");
+        return false;
+    }
+    return write_text(assessing, path, &assessing->source_graph,
+                      path && ends_with(path, ".svg"));
+}
+
 static bool write_schedule(struct assessing *assessing)
 {
     return write_text(assessing, own(assessing->settings)->schedule, &assessing->schedule, false);
@@ -325,7 +411,7 @@ static bool write_schedule(struct assessing *assessing)
 
 static bool write_texts(struct assessing *assessing)
 {
-    return write_graph(assessing) && write_schedule(assessing);
+    return write_graph(assessing) && write_source_graph(assessing) && write_schedule(assessing);
 }
 
 static int conclude(struct assessing *assessing)
@@ -370,7 +456,9 @@ static void end(struct assessing *assessing)
 {
     model_close(assessing->model);
     profile_free(assessing->profile);
+    assess_source_close(assessing->source);
     util_text_free(&assessing->graph);
+    util_text_free(&assessing->source_graph);
     util_text_free(&assessing->schedule);
 }
 
@@ -398,6 +486,12 @@ static bool begin_profile(struct assessing *assessing, int count, char **operand
     return false;
 }
 
+/* Options that are of sources alone. */
+static bool names_source(const struct settings *settings)
+{
+    return own(settings)->source_graph || own(settings)->vertices || settings->keys.count;
+}
+
 /* compiler: NULL: none was given. */
 static int limits_of_file(const struct settings *settings, int count, char **operands,
                           char *const *compiler)
@@ -407,9 +501,10 @@ static int limits_of_file(const struct settings *settings, int count, char **ope
     int code = LIMITS_FAILED;
     bool good = begin(&assessing, settings) && begin_profile(&assessing, count, operands) &&
                 read_named(operands[0], &named, assessing.error);
-    if (good && !compiler && own(settings)->levels) {
+    if (good && !compiler && (own(settings)->levels || names_source(settings))) {
         end(&assessing);
-        return say_usage("limits", "--levels needs a source file, and a compiler behind --");
+        return say_usage("limits", "%s needs a source file, and a compiler behind --",
+                         own(settings)->levels ? "--levels" : "what is asked of a source");
     }
     if (good)
         good = compiler                         ? add_levels(&assessing, &named, compiler)
@@ -635,6 +730,9 @@ static int limits_run(const struct settings *settings, int count, char **operand
         return say_usage("limits", "no compiler was given behind --");
     if (files)
         return limits_of_file(settings, count, operands, behind);
+    if (names_source(settings))
+        return say_usage("limits", "--source-graph, --vertices and -D are for FILE:LINE of a "
+                                   "source, with its compiler behind --");
     if (!words)
         return say_usage("limits", "no file and no command was given");
     return limits_of_run(settings, words, behind);
@@ -673,6 +771,17 @@ static const struct option_spec limits_options[] = {
      .help = "Write the dependence graph to FILE: a picture if its name ends in .svg (needs "
              "Graphviz), in Graphviz' language if in .dot, both of the first loop, else a list of "
              "the dependences and the critical circuit of each loop."},
+    {"source-graph", 0, OPTION_FILE, OWN(limits_settings, source_graph), .argument = "FILE",
+     .help = "Of FILE:LINE with a compiler: write the dependence graph of the loop as the source "
+             "has it to FILE, in the same forms; flow is red, anti blue, output green; loads are "
+             "boxes, stores triangles, arithmetic circles."},
+    {"vertices", 0, OPTION_TEXT, OWN(limits_settings, vertices), .argument = "KIND",
+     .help = "What the vertices of --source-graph are: operations, the default, each load, store "
+             "and arithmetic operation; or statements, the lines of the source."},
+    {"define", 'D', OPTION_LIST, FIELD(keys), .argument = "NAME=VALUE",
+     .help = "The value of a parameter of a function, of a global variable, or of a macro, for the "
+             "dependences of the source: products of variables in subscripts need it. May be "
+             "repeated."},
     {"schedule", 0, OPTION_FILE, OWN(limits_settings, schedule), .argument = "FILE",
      .help = "Write to FILE optimistic schedules of each loop, each operation as soon as its "
              "inputs are there: by data flow alone, with the machine's units and an infinite "
@@ -730,7 +839,10 @@ const struct verb limits_verb = {
         "the address of an instruction "
         "(0x...). Or FILE is assembly (.s, .S) and PLACE a line; without one all loops "
         "are listed. Or FILE is a source file "
-        "and PLACE a line, and the compiler with its arguments stands behind --.\n\n"
+        "and PLACE a line, and the compiler with its arguments stands behind --: then the "
+        "dependences of the loop as it is written are listed as well, with distance vectors, its "
+        "critical circuit, and what became of them in the machine code. The source is read by "
+        "LLVM 19 (clang-19, flang-19, opt-19).\n\n"
         "Without FILE, COMMAND is run and observed, and the loops in which it spends "
         "most CPU time are bounded. Its input, "
         "output and exit status are its own; the report goes to standard error when it "

@@ -58,6 +58,7 @@ struct limits_report *limits_report_make(const struct profile *profile)
 {
     struct limits_report *report = calloc(1, sizeof *report);
     size_t instructions = 0, resources = 0, arcs = 0, schedules = 0, uses = 0, operations = 0;
+    size_t matches = 0, fates = 0;
     if (!report)
         return NULL;
     report->profile = profile;
@@ -82,6 +83,12 @@ struct limits_report *limits_report_make(const struct profile *profile)
                 loop->uses_count);
         ROWS_OF(profile->limit_operations, profile->limit_operations_count, i, &operations,
                 loop->operations, loop->operations_count);
+        size_t match = 0;
+        ROWS_OF(profile->limit_matches, profile->limit_matches_count, i, &matches, loop->match,
+                match);
+        loop->match = match ? loop->match : NULL;
+        ROWS_OF(profile->limit_fates, profile->limit_fates_count, i, &fates, loop->fates,
+                loop->fates_count);
         judge(profile, loop);
     }
     return report;

@@ -31,6 +31,9 @@ struct limits_loop {
     size_t uses_count;
     const struct profile_limit_operation *operations;
     size_t operations_count;
+    const struct profile_limit_match *match; /* NULL: its source is not known */
+    const struct profile_limit_fate *fates;
+    size_t fates_count;
     enum limits_bound limit;
     double next_cycles; /* what the next bound would allow */
     double error;  /* of what was measured, as a part of it, at 95 %: of samples and of the clock */
@@ -77,6 +80,12 @@ double limits_cpu_ns(const struct profile *profile);
 /* "Limited by its recurrence; the next limit, its units, would allow 1 cycle: 75 % less time." */
 void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes);
 struct advice limits_advice(const struct limits_loop *loop);
+
+/* source.c: of the loops as their source has them, and of what became of that. */
+void limits_print_sources(struct printer *printer);
+void limits_print_fates(struct printer *printer, const struct limits_loop *loop);
+void limits_sources_member(struct json *json, const struct profile *profile);
+void limits_match_member(struct json *json, const struct limits_loop *loop);
 
 extern const struct analysis_text limits_text;
 bool limits_json(struct json *json, const struct places *places,

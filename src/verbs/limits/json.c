@@ -190,6 +190,7 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     circuit_member(json, loop);
     instructions_member(json, loop);
     schedule_member(json, loop);
+    limits_match_member(json, loop);
     json_text(json, "verdict", verdict);
     json_advice(json, &advice);
     json_close(json, '}');
@@ -217,6 +218,7 @@ bool limits_json(struct json *json, const struct places *places,
     for (size_t i = 0; i < report->count && json_list_goes_on(json, frames, i, options->limit); i++)
         loop_object(json, &report->loops[i]);
     json_close(json, ']');
+    limits_sources_member(json, profile);
     json_close(json, '}');
     limits_report_free(report);
     return true;

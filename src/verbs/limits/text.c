@@ -248,6 +248,7 @@ static bool print_loop(struct printer *printer, const struct limits_loop *loop)
     print_bounds(printer, loop);
     print_schedules(printer, loop);
     print_circuit(printer, loop);
+    limits_print_fates(printer, loop);
     return !is_own(printer) || print_resources(printer, loop);
 }
 
@@ -319,6 +320,7 @@ static bool print_findings(struct printer *printer, void *state)
     size_t shown = report->count;
     if (!printer->profile->limit_runs_count)
         return true;
+    limits_print_sources(printer);
     print_levels(printer, report);
     fprintf(printer->out, "\n%sLoops%s%s\n", print_on(printer, STRONG), print_off(printer),
             is_own(printer) ? "" : "  what bounds those with most CPU time");
