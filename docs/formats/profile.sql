@@ -855,6 +855,71 @@ CREATE TABLE limit_operation(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, iter
 --   begins                0 to 1e+30                  key
 --   ends                  0 to 1e+30                  key
 
+-- Since version 14. Merging: rows with equal keys become one.
+CREATE TABLE limit_source(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, reason INTEGER, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL);
+--   id                    index of the row
+--   function              name, or NULL               key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   reason                name, or NULL               key
+--   circuit_latency       0 to 1e+30                  largest
+--   circuit_distance      0 to 2^32-1                 largest
+
+-- Since version 14. Merging: rows belong to those of limit_source; of equal owners the longest list stays.
+-- Rows are in the order of source.
+CREATE TABLE limit_dependence(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind INTEGER NOT NULL, from_text INTEGER NOT NULL, to_text INTEGER NOT NULL, from_line INTEGER NOT NULL, from_column INTEGER NOT NULL, to_line INTEGER NOT NULL, to_column INTEGER NOT NULL, vector INTEGER, inner INTEGER NOT NULL, distance INTEGER NOT NULL);
+--   id                    index of the row
+--   source                limit_source
+--   kind                  0 to 2                      key
+--   from_text             name                        key
+--   to_text               name                        key
+--   from_line             0 to 2^32-1                 key
+--   from_column           0 to 2^32-1                 key
+--   to_line               0 to 2^32-1                 key
+--   to_column             0 to 2^32-1                 key
+--   vector                name, or NULL               key
+--   inner                 0 to 1                      key
+--   distance              0 to 2^32-1                 key
+
+-- Since version 14. Merging: rows belong to those of limit_source; of equal owners the longest list stays.
+-- Rows are in the order of source.
+CREATE TABLE limit_step(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, from_text INTEGER NOT NULL, to_text INTEGER NOT NULL, from_line INTEGER NOT NULL, to_line INTEGER NOT NULL, from_kind INTEGER NOT NULL, to_kind INTEGER NOT NULL, distance INTEGER NOT NULL, latency REAL NOT NULL);
+--   id                    index of the row
+--   source                limit_source
+--   from_text             name                        key
+--   to_text               name                        key
+--   from_line             0 to 2^32-1                 key
+--   to_line               0 to 2^32-1                 key
+--   from_kind             0 to 2                      key
+--   to_kind               0 to 2                      key
+--   distance              0 to 2^32-1                 key
+--   latency               0 to 1e+30                  key
+
+-- Since version 14. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_match(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, function INTEGER, line INTEGER NOT NULL, iterations INTEGER NOT NULL, counters INTEGER NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   function              name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   iterations            0 to 2^32-1                 key
+--   counters              0 to 2^32-1                 key
+
+-- Since version 14. Merging: rows belong to those of limit_loop; of equal owners the longest list stays.
+-- Rows are in the order of loop.
+CREATE TABLE limit_fate(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, kind INTEGER NOT NULL, fate INTEGER NOT NULL, from_text INTEGER NOT NULL, to_text INTEGER NOT NULL, from_line INTEGER NOT NULL, to_line INTEGER NOT NULL, distance INTEGER NOT NULL, scalar INTEGER NOT NULL, may INTEGER NOT NULL);
+--   id                    index of the row
+--   loop                  limit_loop
+--   kind                  0 to 2                      key
+--   fate                  0 to 3                      key
+--   from_text             name                        key
+--   to_text               name                        key
+--   from_line             0 to 2^32-1                 key
+--   to_line               0 to 2^32-1                 key
+--   distance              0 to 2^32-1                 key
+--   scalar                0 to 1                      key
+--   may                   0 to 1                      key
+
 -- Since version 14. Merging: rows stay apart, in the order of their keys.
 CREATE TABLE stat_session(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, seed INTEGER NOT NULL, rounds INTEGER NOT NULL, processors INTEGER NOT NULL, cycle_ns REAL NOT NULL, cycle_spread REAL NOT NULL, tick_ns REAL NOT NULL, load REAL NOT NULL);
 --   id                    index of the row
