@@ -222,12 +222,18 @@ static enum base_status add_loop(const struct finding *finding, const char *symb
         return explain(finding, BASE_NO_MEMORY);
     }
     for (size_t i = 0; i < polyhedra_count(finding->polyhedra); i++) {
+        struct dependence_loop *made = &source->items[source->count - 1];
         size_t accesses;
         polyhedra_about(finding->polyhedra, i, &about);
-        if (strcmp(about.symbol, symbol) == 0 &&
-            match_references(finding, i, &source->items[source->count - 1], &accesses) &&
-            accesses)
-            return fill(finding, i, &source->items[source->count - 1]);
+        if (strcmp(about.symbol, symbol) != 0)
+            continue;
+        size_t matched = match_references(finding, i, made, &accesses);
+        if (matched && matched == accesses)
+            return fill(finding, i, made);
+        if (matched)
+            snprintf(finding->error, DEPENDENCE_ERROR_BYTES,
+                     "which of its loads and stores happen depends on data in a way that leaves "
+                     "open which of the sets are theirs; take the conditions out of the loop.");
     }
     free(loop.references);
     source->count--;

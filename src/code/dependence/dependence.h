@@ -57,7 +57,7 @@ struct dependence_source { /* {0} is empty */
 
 /*
  * The innermost loops around a line of a module. file: the end of the source file's path; NULL: any. BASE_NOT_FOUND: there is no loop;
- * BASE_UNSUPPORTED: Polly has no sets of it, and *line is its line; else as polyhedra_vectors. Free it whatever is returned.
+ * BASE_UNSUPPORTED: Polly has no sets of it, or not of all references, which then is the error, and *line is its line; else as polyhedra_vectors. Free it whatever is returned.
  */
 enum base_status dependence_find(const struct ir *ir, const struct polyhedra *polyhedra,
                                  const char *file, uint32_t *line,

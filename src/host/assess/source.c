@@ -189,10 +189,10 @@ static bool refuse(struct profile *profile, struct assess_source *source, const 
     if (status == BASE_NOT_FOUND)
         snprintf(source->error, sizeof source->error,
                  "LLVM finds no loop there, or has dissolved it.");
-    else if (status == BASE_UNSUPPORTED && nearest)
+    else if (status == BASE_UNSUPPORTED && !source->error[0] && nearest)
         snprintf(source->error, sizeof source->error, "line %u: %.2000s%s%.2000s.", nearest->line,
                  nearest->reason, nearest->help ? "; " : "", nearest->help ? nearest->help : "");
-    else if (status == BASE_UNSUPPORTED)
+    else if (status == BASE_UNSUPPORTED && !source->error[0])
         snprintf(source->error, sizeof source->error,
                  "the loop is no nest of counted loops over arrays.");
     return add_reason(profile, path, line, source->error);
