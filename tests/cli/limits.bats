@@ -132,6 +132,118 @@ field()
     grep -Eq "^  -O2 +4.00 +[0-9.]+ +[0-9.]+ +4.00  recurrence .* dot" out
 }
 
+needs_llvm()
+{
+    command -v "$1" >/dev/null && command -v opt-19 >/dev/null || skip "no $1"
+}
+
+# The paper's loop, with bounds of its arrays by which all subscripts are within them.
+paper_fortran()
+{
+    cat >nest.f90 <<'EOF'
+subroutine loop(a, b, c, x, n)
+  integer :: n, i, j, k
+  real(8) :: a(n,0:n,n+1), b(-2:n,n+1,-1:n), c(0:n,n), x
+  do k = 1, n
+    do j = 1, n
+      do i = 1, n
+        a(i,j,k) = x * a(i,j-1,k+1) * b(i-3,j+1,k)
+        c(i,j) = c(i-1,j) / b(i,j,k-2)
+      end do
+    end do
+  end do
+end subroutine
+EOF
+}
+
+paper_c()
+{
+    cat >nest.c <<'EOF'
+enum { N = 40 };
+void loop(double a[N + 4][N + 4][N + 4], double b[N + 4][N + 4][N + 4], double c[N + 4][N + 4], double x)
+{
+    for (int k = 2; k < N; k++)
+        for (int j = 1; j < N; j++)
+            for (int i = 3; i < N; i++) {
+                a[k][j][i] = x * a[k + 1][j - 1][i] * b[k][j + 1][i - 3];
+                c[j][i] = c[j][i - 1] / b[k - 2][j][i];
+            }
+}
+EOF
+}
+
+# Kinds, places and vectors of the paper's list.
+paper_list()
+{
+    python3 -c '
+import json
+source = json.load(open("out"))["limits"]["sources"][0]
+print(sorted((d["kind"], d["from"]["text"].replace(" ", ""), d["to"]["text"].replace(" ", ""), d["vector"])
+             for d in source["dependences"]))
+print(source["circuit_latency"], source["circuit_distance"], [(s["kind"], s["latency"], s["distance"]) for s in source["circuit"]])
+' >list
+}
+
+@test "dependences of the paper's loop from its source in C, and its critical circuit" {
+    needs_llvm clang-19
+    paper_c
+    limits --latency load=2,div=12,store=2 --format json nest.c:8 -- "${CC:-cc}" -O2
+    paper_list
+    diff list - <<'EOF'
+[('anti', 'a[k+1][j-1][i]', 'a[k][j][i]', '(1, -1, 0)'), ('anti', 'c[j][i-1]', 'c[j][i]', '(+, 0, -1)'), ('flow', 'c[j][i]', 'c[j][i-1]', '(0+, 0, 1)'), ('output', 'c[j][i]', 'c[j][i]', '(+, 0, 0)')]
+16 1 [('store', 2, 1), ('load', 2, 0), ('compute', 12, 0)]
+EOF
+    limits --latency load=2,div=12,store=2 nest.c:8 -- "${CC:-cc}" -O2
+    grep -q "FLOW dependence between c\[j\]\[i\] (line 8) and c\[j\]\[i - 1\] (line 8) with vector" out
+    grep -q "critical circuit: 16/1" out
+}
+
+@test "and in Fortran, whose extents are parameters" {
+    needs_llvm flang-new-19
+    command -v gfortran || skip "no gfortran"
+    paper_fortran
+    limits --latency load=2,div=12,store=2 --format json -D n=40 nest.f90:8 -- gfortran -O2
+    paper_list
+    diff list - <<'EOF'
+[('anti', 'a(i,j-1,k+1)', 'a(i,j,k)', '(1, -1, 0)'), ('anti', 'c(i-1,j)', 'c(i,j)', '(+, 0, -1)'), ('flow', 'c(i,j)', 'c(i-1,j)', '(0+, 0, 1)'), ('output', 'c(i,j)', 'c(i,j)', '(+, 0, 0)')]
+16 1 [('store', 2, 1), ('load', 2, 0), ('compute', 12, 0)]
+EOF
+    limits nest.f90:8 -- gfortran -O2
+    grep -q "not known: line .*by -D" out
+}
+
+@test "the source's graph, of operations and of statements" {
+    needs_llvm clang-19
+    paper_c
+    limits --source-graph operations.dot nest.c:8 -- "${CC:-cc}" -O2
+    [ "$(grep -c 'shape=box' operations.dot)" = 4 ]
+    [ "$(grep -c 'shape=triangle' operations.dot)" = 2 ]
+    [ "$(grep -c 'shape=circle' operations.dot)" = 3 ]
+    [ "$(grep -c 'color=blue' operations.dot)" = 2 ]
+    [ "$(grep -c 'color=green' operations.dot)" = 1 ]
+    [ "$(grep -c 'color=red, penwidth=3' operations.dot)" = 3 ]
+    limits --source-graph statements.dot --vertices statements nest.c:8 -- "${CC:-cc}" -O2
+    [ "$(grep -c 'shape=' statements.dot)" = 2 ]
+    grep -q 'v8 -> v8 \[color=red, penwidth=3, label="(0+, 0, 1)"\]' statements.dot
+    limits --source-graph list.txt nest.c:8 -- "${CC:-cc}" -O2
+    grep -q "^-----> ANTI dependence between c\[j\]\[i - 1\] (line 8)" list.txt
+    grep -q "^critical circuit: " list.txt
+    try 1 "$HEADROOM" limits --machine skylake --source-graph none.dot "$BATS_FILE_TMPDIR/kernels.c:24" -- "${CC:-cc}" -O2
+    [ ! -e none.dot ]
+    try 2 "$HEADROOM" limits --vertices statements -- true
+    try 1 "$HEADROOM" limits --machine skylake --vertices words nest.c:8 -- "${CC:-cc}"
+}
+
+@test "what became of the source's dependences in the machine code" {
+    needs_llvm clang-19
+    limits --format json "$BATS_FILE_TMPDIR/kernels.c:17" -- "${CC:-cc}" -O2 -march=x86-64
+    [ "$(field '[(d["kind"], d["fate"], d["distance"]) for d in loops[0]["source"]["dependences"] if d["fate"] != "added"]')" = \
+        "[('flow', 'register', 1)]" ]
+    limits --format json "$BATS_FILE_TMPDIR/kernels.c:17" -- "${CC:-cc}" -O0 -march=x86-64
+    [ "$(field '[(d["kind"], d["fate"], d["distance"]) for d in loops[0]["source"]["dependences"] if d["fate"] != "added"]')" = \
+        "[('flow', 'memory', 1)]" ]
+}
+
 @test "the graph as a list, and drawn" {
     limits --graph list.txt "$BATS_FILE_TMPDIR/paper.s"
     grep -q "^-----> FLOW dependence between store of movsd" list.txt

@@ -59,13 +59,13 @@ static bool is_move(const struct matching *matching, uint32_t vertex)
 }
 
 static bool in_memory(struct matching *matching, const struct dependence_arc *arc, uint32_t from,
-                      uint32_t to)
+                      uint32_t to, bool may)
 {
     const struct bounds *bounds = matching->code->bounds;
     bool found = false;
     for (size_t a = 0; a < bounds->arc_count; a++) {
         const struct bounds_arc *other = &bounds->arcs[a];
-        if (!other->memory || other->dependence != arc->dependence ||
+        if (!other->memory || other->may != may || other->dependence != arc->dependence ||
             line_of_vertex(matching, other->from) != from ||
             line_of_vertex(matching, other->to) != to ||
             !is_distance(matching, arc->distance, other->distance))
@@ -128,7 +128,18 @@ static void add(struct matching *matching, struct dependence_reconciled item)
     matching->failed |= !UTIL_PUSH(verdict->items, verdict->count, verdict->capacity, item);
 }
 
-/* Scalars within an iteration are how the source is written, not what bounds it. */
+static enum dependence_fate fate_of(struct matching *matching, const struct dependence_arc *arc,
+                                    uint32_t from, uint32_t to)
+{
+    if (in_memory(matching, arc, from, to, false))
+        return DEPENDENCE_IN_MEMORY;
+    if (in_register(matching, arc, from, to))
+        return DEPENDENCE_IN_REGISTER;
+    return in_memory(matching, arc, from, to, true) ? DEPENDENCE_IN_MEMORY : DEPENDENCE_GONE;
+}
+
+/* What is proven comes first: other arrays on the same line may overlap as well. Scalars within an iteration are how the source is written,
+   not what bounds it. */
 static void match_source(struct matching *matching)
 {
     for (size_t i = 0; i < matching->loop->arcs_count; i++) {
@@ -137,12 +148,8 @@ static void match_source(struct matching *matching)
         uint32_t to = line_of(matching->loop, matching->ir, arc->to);
         if (!arc->memory && !arc->distance)
             continue;
-        bool memory = in_memory(matching, arc, from, to);
-        bool held = in_register(matching, arc, from, to);
         add(matching, (struct dependence_reconciled){.dependence = arc->dependence,
-                                                     .fate = memory ? DEPENDENCE_IN_MEMORY
-                                                             : held ? DEPENDENCE_IN_REGISTER
-                                                                    : DEPENDENCE_GONE,
+                                                     .fate = fate_of(matching, arc, from, to),
                                                      .from = arc->from,
                                                      .to = arc->to,
                                                      .distance = arc->distance,
