@@ -856,7 +856,7 @@ CREATE TABLE limit_operation(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, iter
 --   ends                  0 to 1e+30                  key
 
 -- Since version 14. Merging: rows with equal keys become one.
-CREATE TABLE limit_source(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, reason INTEGER, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL);
+CREATE TABLE limit_source(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, reason INTEGER, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, left_out INTEGER NOT NULL);
 --   id                    index of the row
 --   function              name, or NULL               key
 --   file                  name, or NULL               key
@@ -864,6 +864,7 @@ CREATE TABLE limit_source(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER
 --   reason                name, or NULL               key
 --   circuit_latency       0 to 1e+30                  largest
 --   circuit_distance      0 to 2^32-1                 largest
+--   left_out              0 to 2^32-1                 largest
 
 -- Since version 14. Merging: rows belong to those of limit_source; of equal owners the longest list stays.
 -- Rows are in the order of source.

@@ -209,7 +209,7 @@ EOF
 16 1 [('store', 2, 1), ('load', 2, 0), ('compute', 12, 0)]
 EOF
     limits nest.f90:8 -- gfortran -O2
-    grep -q "not known: line .*by -D" out
+    grep -q "Vectors leave out the 2 outermost loops" out
 }
 
 @test "the source's graph, of operations and of statements" {

@@ -195,6 +195,11 @@ static enum base_status fill(const struct finding *finding, size_t nest,
     polyhedra_about(finding->polyhedra, nest, &about);
     loop->function = about.function;
     loop->file = loop->loop->place.file;
+    for (size_t i = 0; i < loop->loop->operations_count; i++)
+        if (loop->references[i] != UTIL_NONE)
+            loop->left_out =
+                loop->loop->depth -
+                polyhedra_depth(finding->polyhedra, nest, loop->references[i]);
     if (status == BASE_OK && !add_scalars(loop))
         status = BASE_NO_MEMORY;
     for (size_t i = 0; status == BASE_OK && i < vectors.count; i++)

@@ -39,6 +39,7 @@ struct dependence_loop {
     const struct ir_loop *loop;
     const char *function, *file; /* as the source has them; file NULL: unknown */
     uint32_t *references;        /* by operation: the access of the nest; UTIL_NONE: none */
+    uint32_t left_out; /* loops around it that the sets do not have, outermost first */
     struct polyhedra_vector *vectors; /* between references of the loop */
     size_t vectors_count, vectors_capacity;
     int64_t stride_line, stride; /* bytes an iteration of the references on a line; 0: none is known */

@@ -30,6 +30,7 @@ struct ir_flow {
 struct ir_loop {
     struct ir_place place;          /* of its head in the source */
     uint32_t first_line, last_line; /* of its instructions in the source */
+    uint32_t depth;                 /* 1 and the loops around it */
     struct ir_operation *operations;
     size_t operations_count, operations_capacity;
     struct ir_flow *flows;

@@ -332,6 +332,8 @@ static enum base_status add_loops(const struct graph *graph, const char *file, u
         if (!natural->innermost || !around->body[natural->head] ||
             (file && !ends_in(loop.place.file, file)))
             continue;
+        for (size_t j = 0; j < graph->naturals_count; j++)
+            loop.depth += graph->naturals[j].body[natural->head];
         if (!UTIL_PUSH(loops->items, loops->count, loops->capacity, loop) ||
             !ir_operations_of(graph->ir, graph->function, graph->blocks, graph->blocks_count,
                               natural, reference, context, &loops->items[loops->count - 1]))

@@ -233,6 +233,14 @@ void polyhedra_vectors_free(struct polyhedra_vectors *vectors)
     *vectors = (struct polyhedra_vectors){0};
 }
 
+unsigned polyhedra_depth(const struct polyhedra *polyhedra, size_t index, size_t access)
+{
+    size_t place;
+    const struct scop_statement *statement =
+        statement_of(&polyhedra->scops[index], access, &place);
+    return statement ? (unsigned)isl_set_dim(statement->domain, isl_dim_set) : 0;
+}
+
 /* ---- strides -------------------------------------------------------------------------------------------------------- */
 
 /* From each instance to that of the next iteration of the innermost loop. */

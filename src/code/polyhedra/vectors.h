@@ -40,6 +40,9 @@ enum base_status polyhedra_vectors(const struct polyhedra *polyhedra, size_t ind
                                    struct polyhedra_vectors *vectors);
 void polyhedra_vectors_free(struct polyhedra_vectors *vectors);
 
+/* Loops of the nest around an access. */
+unsigned polyhedra_depth(const struct polyhedra *polyhedra, size_t index, size_t access);
+
 /* Bytes by which the access moves on from one iteration of its innermost loop to the next. False: not always the same, or unknown. */
 bool polyhedra_stride(const struct polyhedra *polyhedra, size_t index, size_t access,
                       int64_t *bytes);

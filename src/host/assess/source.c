@@ -158,7 +158,8 @@ static bool add_source(struct profile *profile, const struct dependence_loop *lo
         .file = profile_keep(profile, loop->file),
         .line = loop->loop->place.line,
         .circuit_latency = loop->circuit_latency > 0 ? (double)loop->circuit_latency / 1000 : 0,
-        .circuit_distance = (uint32_t)loop->circuit_distance};
+        .circuit_distance = (uint32_t)loop->circuit_distance,
+        .left_out = loop->left_out};
     return add_dependences(profile, id, loop, ir) && add_circuit(profile, id, loop, ir);
 }
 

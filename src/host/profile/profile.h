@@ -926,6 +926,7 @@ struct profile_limit_source {
     const char *reason;          /* why nothing is known of it; NULL: something is */
     double circuit_latency;      /* cycles around the critical circuit of its operations; 0: there is none */
     uint32_t circuit_distance;   /* iterations around it */
+    uint32_t left_out;           /* loops around it, outermost first, that vectors do not have */
 };
 
 /* Between two references of it, or through a scalar from one iteration to a later one. By source. */

@@ -903,6 +903,7 @@ static const struct schema_column limit_sources_columns[] = {
     {MEMBER(limit_source, reason), NAME_OR_NULL, KEY},
     {MEMBER(limit_source, circuit_latency), WEIGHT, LARGER},
     {MEMBER(limit_source, circuit_distance), NUMBER32, LARGER},
+    {MEMBER(limit_source, left_out), NUMBER32, LARGER},
 };
 TABLE(limit_sources, limit_source, "limit_source", 14);
 

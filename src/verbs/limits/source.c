@@ -61,6 +61,15 @@ static void print_source(struct printer *printer, uint32_t id)
             print_dependence(printer, &profile->limit_dependences[i]);
     if (!listed)
         fprintf(printer->out, "    no iteration depends on another\n");
+    if (row->left_out) {
+        line[0] = 0;
+        print_add(line, sizeof line,
+                  "Vectors leave out the %u outermost loop%s, and hold for any values of the "
+                  "variables in subscripts: with these given by -D NAME=VALUE there are fewer.",
+                  row->left_out, print_plural(row->left_out));
+        fprintf(printer->out, "      ");
+        print_wrap(printer, DIM, 6, 6, line);
+    }
     if (row->circuit_latency <= 0) {
         fprintf(printer->out, "\n      critical circuit: none\n");
         return;
@@ -177,6 +186,7 @@ void limits_sources_member(struct json *json, const struct profile *profile)
         json_text(json, "file", row->file);
         json_count(json, "line", row->line);
         json_text(json, "reason", row->reason);
+        json_count(json, "loops_left_out", row->left_out);
         dependences_member(json, profile, i);
         json_decimal(json, "circuit_latency", row->circuit_latency, 6);
         json_count(json, "circuit_distance", row->circuit_distance);
