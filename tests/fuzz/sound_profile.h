@@ -207,8 +207,8 @@ static inline void sound_fill_executed(struct profile *profile)
         (struct profile_limit_operation){.iteration = 1, .text = "mov (%rdi), %rdi", .end = 4};
     *profile_add_limit_sources(profile) =
         (struct profile_limit_source){"f", "/x/a.c", 6, NULL, 16, 1};
-    *profile_add_limit_dependences(profile) = (struct profile_limit_dependence){
-        0, 0, "c[i]", "c[i - 1]", 7, 9, 7, 16, "(0+, 1)", 1, 1};
+    *profile_add_limit_dependences(profile) =
+        (struct profile_limit_dependence){0, 0, "c[i]", "c[i - 1]", 7, 9, 7, 16, "(0+, 1)", 1, 1};
     *profile_add_limit_steps(profile) = (struct profile_limit_step){
         .from_text = "c[i]", .to_text = "c[i - 1]", .from_kind = 2, .distance = 1, .latency = 2};
     *profile_add_limit_matches(profile) = (struct profile_limit_match){0, "f", 6, 1, 1};

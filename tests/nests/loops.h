@@ -10,4 +10,4 @@ void loop_tick(void);
             if (loop_tick(), 0) {                                                                  \
             } else
 #define LOOP(number, ...) LOOP_NUMBERED(number, __VA_ARGS__)
-#define for(...)          LOOP(__COUNTER__, __VA_ARGS__)
+#define for (...) LOOP(__COUNTER__, __VA_ARGS__)

@@ -182,7 +182,7 @@ int main(int argc, char **argv)
             if (!pair->seen)
                 continue;
             printf("%p %p %c %c %d", places[i].code, places[j].code, "RW"[places[i].write],
-                   "RW"[places[j].write], pair->depth);
+                   "RW"[places[j].write], pair -> depth);
             for (int k = 0; k < pair->depth; k++)
                 printf(" %d:%d", pair->low[k], pair->high[k]);
             if (pair->inner)

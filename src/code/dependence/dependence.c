@@ -49,8 +49,7 @@ static size_t match_references(const struct finding *finding, size_t nest,
     for (size_t i = 0; i < loop->loop->operations_count; i++) {
         const struct ir_operation *operation = &loop->loop->operations[i];
         bool access = operation->kind != IR_COMPUTE;
-        loop->references[i] =
-            access ? access_of(finding, nest, operation->instruction) : UTIL_NONE;
+        loop->references[i] = access ? access_of(finding, nest, operation->instruction) : UTIL_NONE;
         matched += loop->references[i] != UTIL_NONE;
         *accesses += access;
     }
@@ -104,11 +103,10 @@ static bool add_scalars(struct dependence_loop *loop)
 {
     for (size_t i = 0; i < loop->loop->flows_count; i++) {
         const struct ir_flow *flow = &loop->loop->flows[i];
-        if (!add_arc(loop,
-                     (struct dependence_arc){.from = flow->from,
-                                             .to = flow->to,
-                                             .dependence = BOUNDS_FLOW,
-                                             .distance = flow->distance}))
+        if (!add_arc(loop, (struct dependence_arc){.from = flow->from,
+                                                   .to = flow->to,
+                                                   .dependence = BOUNDS_FLOW,
+                                                   .distance = flow->distance}))
             return false;
     }
     return true;
@@ -126,14 +124,13 @@ static bool add_vector(struct dependence_loop *loop, const struct polyhedra_vect
     struct polyhedra_vector *kept = &loop->vectors[loop->vectors_count - 1];
     kept->from = from;
     kept->to = to;
-    return !vector->inner || add_arc(loop,
-                                     (struct dependence_arc){
-                                         .from = from,
-                                         .to = to,
-                                         .dependence = kinds[vector->kind],
-                                         .memory = true,
-                                         .distance = (uint32_t)vector->inner_least,
-                                     });
+    return !vector->inner || add_arc(loop, (struct dependence_arc){
+                                               .from = from,
+                                               .to = to,
+                                               .dependence = kinds[vector->kind],
+                                               .memory = true,
+                                               .distance = (uint32_t)vector->inner_least,
+                                           });
 }
 
 static void find_stride(const struct finding *finding, size_t nest, struct dependence_loop *loop)
@@ -198,8 +195,7 @@ static enum base_status fill(const struct finding *finding, size_t nest,
     for (size_t i = 0; i < loop->loop->operations_count; i++)
         if (loop->references[i] != UTIL_NONE)
             loop->left_out =
-                loop->loop->depth -
-                polyhedra_depth(finding->polyhedra, nest, loop->references[i]);
+                loop->loop->depth - polyhedra_depth(finding->polyhedra, nest, loop->references[i]);
     if (status == BASE_OK && !add_scalars(loop))
         status = BASE_NO_MEMORY;
     for (size_t i = 0; status == BASE_OK && i < vectors.count; i++)
@@ -251,8 +247,8 @@ static enum base_status find_in(const struct finding *finding, const char *symbo
                                 uint32_t line)
 {
     struct source_files files = {.ir = finding->ir, .symbol = symbol};
-    enum base_status status = ir_loops_at(finding->ir, symbol, file, line, source_reference,
-                                          &files, &finding->source->loops);
+    enum base_status status = ir_loops_at(finding->ir, symbol, file, line, source_reference, &files,
+                                          &finding->source->loops);
     source_files_free(&files);
     return status;
 }

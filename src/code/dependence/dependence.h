@@ -39,10 +39,11 @@ struct dependence_loop {
     const struct ir_loop *loop;
     const char *function, *file; /* as the source has them; file NULL: unknown */
     uint32_t *references;        /* by operation: the access of the nest; UTIL_NONE: none */
-    uint32_t left_out; /* loops around it that the sets do not have, outermost first */
+    uint32_t left_out;           /* loops around it that the sets do not have, outermost first */
     struct polyhedra_vector *vectors; /* between references of the loop */
     size_t vectors_count, vectors_capacity;
-    int64_t stride_line, stride; /* bytes an iteration of the references on a line; 0: none is known */
+    int64_t stride_line,
+        stride; /* bytes an iteration of the references on a line; 0: none is known */
     struct dependence_arc *arcs;
     size_t arcs_count, arcs_capacity;
     uint32_t *circuit; /* arcs in order */
@@ -108,7 +109,8 @@ struct dependence_verdict { /* {0} is empty */
     uint32_t iterations;    /* of the source in one of the machine code; 0: not known */
     struct dependence_reconciled *items;
     size_t count, capacity;
-    uint32_t counters; /* recurrences of the machine code through registers that the source's operations do not have: counters, addresses */
+    uint32_t
+        counters; /* recurrences of the machine code through registers that the source's operations do not have: counters, addresses */
 };
 
 /* A source line of each instruction of the block; 0: unknown. */

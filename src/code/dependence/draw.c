@@ -35,9 +35,10 @@ static void add_operations(const struct drawing *drawing)
     for (uint32_t i = 0; i < drawing->loop->loop->operations_count; i++) {
         const struct ir_operation *operation = &drawing->loop->loop->operations[i];
         util_text_print(drawing->text, "  v%u [shape=%s, label=\"", i, shapes[operation->kind]);
+        add_quoted(drawing->text, operation->sign[0] ? operation->sign : operation->text);
+        util_text_print(drawing->text, "\", tooltip=\"");
         add_quoted(drawing->text, operation->text);
-        util_text_print(drawing->text, "\", tooltip=\"line %u\"];\n",
-                        line_of(drawing->loop, drawing->ir, i));
+        util_text_print(drawing->text, " (line %u)\"];\n", line_of(drawing->loop, drawing->ir, i));
     }
 }
 

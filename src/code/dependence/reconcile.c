@@ -188,8 +188,8 @@ static void add_code(struct matching *matching)
                               .distance = arc->distance,
                               .may = arc->may,
                           });
-        matching->verdict->counters += !arc->memory && arc->distance &&
-                                       arc->dependence == BOUNDS_FLOW && arc->from == arc->to;
+        matching->verdict->counters +=
+            !arc->memory && arc->distance && arc->dependence == BOUNDS_FLOW && arc->from == arc->to;
     }
 }
 

@@ -57,7 +57,8 @@ struct natural {
 
 /* Appends the operations of a loop (operations.c). False: no memory. */
 bool ir_operations_of(const struct ir *ir, const struct function *function,
-                      const struct block *blocks, size_t blocks_count, const struct natural *natural,
-                      ir_reference *reference, void *context, struct ir_loop *loop);
+                      const struct block *blocks, size_t blocks_count,
+                      const struct natural *natural, ir_reference *reference, void *context,
+                      struct ir_loop *loop);
 
 #endif

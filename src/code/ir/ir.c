@@ -299,8 +299,8 @@ size_t ir_value_bytes(const char *value)
     return bytes;
 }
 
-const char *ir_definition(const struct ir *ir, const struct function *function,
-                              const char *value, size_t bytes)
+const char *ir_definition(const struct ir *ir, const struct function *function, const char *value,
+                          size_t bytes)
 {
     for (uint32_t i = function->first + 1; i < function->end; i++) {
         const char *line = ir->lines[i];
@@ -312,8 +312,8 @@ const char *ir_definition(const struct ir *ir, const struct function *function,
 }
 
 /* Of "#dbg_value(ptr %5, !60, ...". */
-const char *ir_debug_name(const struct ir *ir, const struct function *function,
-                              const char *value, size_t bytes)
+const char *ir_debug_name(const struct ir *ir, const struct function *function, const char *value,
+                          size_t bytes)
 {
     for (uint32_t i = function->first + 1; i < function->end; i++) {
         const char *line = ir->lines[i];

@@ -20,6 +20,7 @@ struct ir_operation {
     uint16_t bits;           /* of that; 0: unknown */
     const char *instruction; /* a line of the module, for ir_place_of and its like */
     const char *text;        /* as the source might have it: "c[i - 1] / b[i]"; the module's */
+    const char *sign;        /* of what it does alone: "/"; "" of others; constant */
 };
 
 /* `to` needs the result that `from` had `distance` iterations before. */
@@ -50,8 +51,9 @@ typedef void ir_reference(void *context, const char *instruction, char *text, si
  * module. file: the end of the source file's path, NULL: any. BASE_NOT_FOUND: there is none; BASE_TOO_LARGE: it has too many blocks;
  * BASE_NO_MEMORY. Free them whatever is returned.
  */
-enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char *file, uint32_t line,
-                             ir_reference *reference, void *context, struct ir_loops *loops);
+enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char *file,
+                             uint32_t line, ir_reference *reference, void *context,
+                             struct ir_loops *loops);
 void ir_loops_free(struct ir_loops *loops);
 
 /* Where the source has what a load or a store accesses: in C the beginning of the expression. */

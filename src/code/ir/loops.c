@@ -67,7 +67,8 @@ static int by_label(const void *a, const void *b, void *context)
 {
     const struct block *blocks = context, *right = &blocks[*(const uint32_t *)b];
     const struct block *left = &blocks[*(const uint32_t *)a];
-    return right->label ? compare_labels(left, right->label, right->label_bytes) : left->label != NULL;
+    return right->label ? compare_labels(left, right->label, right->label_bytes)
+                        : left->label != NULL;
 }
 
 static uint32_t block_labelled(const struct graph *graph, const char *label, size_t bytes)
@@ -253,7 +254,8 @@ static void add_body(const struct graph *graph, struct natural *natural, uint32_
 static void find_lines(const struct graph *graph, struct natural *natural)
 {
     for (size_t b = 0; b < graph->blocks_count; b++)
-        for (uint32_t i = graph->blocks[b].first; natural->body[b] && i < graph->blocks[b].end; i++) {
+        for (uint32_t i = graph->blocks[b].first; natural->body[b] && i < graph->blocks[b].end;
+             i++) {
             const char *line = graph->ir->lines[i];
             uint32_t at = strstr(line, "!dbg ") ? ir_place_of(graph->ir, line).line : 0;
             if (at && (!natural->first_line || at < natural->first_line))
@@ -356,8 +358,9 @@ static void free_graph(struct graph *graph)
     free(graph->dominator);
 }
 
-enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char *file, uint32_t line,
-                             ir_reference *reference, void *context, struct ir_loops *loops)
+enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char *file,
+                             uint32_t line, ir_reference *reference, void *context,
+                             struct ir_loops *loops)
 {
     struct graph graph = {.ir = ir, .function = ir_find_function(ir, symbol)};
     enum base_status status = graph.function ? BASE_NO_MEMORY : BASE_NOT_FOUND;

@@ -151,12 +151,12 @@ static const struct {
     const char *word, *sign;
     enum ir_work work;
 } works[] = {
-    {"fadd", "+", IR_ADD},       {"fsub", "-", IR_ADD},       {"add", "+", IR_ADD},
-    {"sub", "-", IR_ADD},        {"fmul", "*", IR_MULTIPLY},  {"mul", "*", IR_MULTIPLY},
-    {"fdiv", "/", IR_DIVIDE},    {"sdiv", "/", IR_DIVIDE},    {"udiv", "/", IR_DIVIDE},
-    {"frem", "mod", IR_DIVIDE},  {"srem", "mod", IR_DIVIDE},  {"urem", "mod", IR_DIVIDE},
-    {"and", "&", IR_OTHER},      {"or", "|", IR_OTHER},       {"xor", "^", IR_OTHER},
-    {"shl", "<<", IR_OTHER},     {"lshr", ">>", IR_OTHER},    {"ashr", ">>", IR_OTHER},
+    {"fadd", "+", IR_ADD},      {"fsub", "-", IR_ADD},      {"add", "+", IR_ADD},
+    {"sub", "-", IR_ADD},       {"fmul", "*", IR_MULTIPLY}, {"mul", "*", IR_MULTIPLY},
+    {"fdiv", "/", IR_DIVIDE},   {"sdiv", "/", IR_DIVIDE},   {"udiv", "/", IR_DIVIDE},
+    {"frem", "mod", IR_DIVIDE}, {"srem", "mod", IR_DIVIDE}, {"urem", "mod", IR_DIVIDE},
+    {"and", "&", IR_OTHER},     {"or", "|", IR_OTHER},      {"xor", "^", IR_OTHER},
+    {"shl", "<<", IR_OTHER},    {"lshr", ">>", IR_OTHER},   {"ashr", ">>", IR_OTHER},
 };
 
 static size_t work_of(const char *as)
@@ -223,7 +223,8 @@ static uint32_t add_operation(struct making *making, enum ir_kind kind, enum ir_
     struct ir_loop *loop = making->loop;
     struct ir_operation operation = {.kind = kind, .work = work, .instruction = line, .text = ""};
     find_type(line, &operation);
-    if (!UTIL_PUSH(loop->operations, loop->operations_count, loop->operations_capacity, operation)) {
+    if (!UTIL_PUSH(loop->operations, loop->operations_count, loop->operations_capacity,
+                   operation)) {
         making->failed = true;
         return UTIL_NONE;
     }
@@ -246,8 +247,7 @@ static bool is_stored(const struct making *making, const char *load)
     for (size_t b = 0; b < making->blocks_count; b++)
         for (uint32_t i = making->blocks[b].first;
              making->natural->body[b] && i < making->blocks[b].end; i++)
-            if (ir_is_store(making->ir->lines[i]) &&
-                ir_same_address(load, making->ir->lines[i]))
+            if (ir_is_store(making->ir->lines[i]) && ir_same_address(load, making->ir->lines[i]))
                 return true;
     return false;
 }
@@ -258,8 +258,7 @@ static bool is_accessing(const struct making *making, const char *line)
     if (ir_is_store(line))
         return true;
     return strstr(line, " = load ") &&
-           (!ir_is_fixed(making->ir, making->function->symbol, line) ||
-            is_stored(making, line));
+           (!ir_is_fixed(making->ir, making->function->symbol, line) || is_stored(making, line));
 }
 
 static void add_accesses(struct making *making)
@@ -354,7 +353,8 @@ static uint32_t operation_of(struct making *making, struct value *value)
 static void need(struct making *making, const char *operand, uint32_t to, uint32_t distance)
 {
     struct value *value = find_value(making, operand);
-    if (!value || value->fixed || making->failed || ++making->steps > STEPS_MAX || distance > STEPS_MAX / 64)
+    if (!value || value->fixed || making->failed || ++making->steps > STEPS_MAX ||
+        distance > STEPS_MAX / 64)
         return;
     if (begins(value->as, "phi ")) {
         need_phi(making, value, to, distance);
@@ -525,6 +525,17 @@ static void print_operand(struct making *making, const char *operand, unsigned d
     snprintf(text, bytes, "%s", whole);
 }
 
+static const char *sign_of(const struct ir_operation *operation, const char *as)
+{
+    size_t work = work_of(as);
+    if (work < BASE_COUNT(works))
+        return works[work].sign;
+    return operation->work == IR_ROOT       ? "sqrt"
+           : operation->work == IR_MULTIPLY ? "*"
+           : operation->work == IR_ADD      ? (begins(as, "fneg ") ? "-" : "+")
+                                            : "";
+}
+
 static void print_operations(struct making *making)
 {
     for (size_t i = 0; i < making->loop->operations_count && !making->failed; i++) {
@@ -538,12 +549,14 @@ static void print_operations(struct making *making)
         else
             print_expression(making, equals + 3, 0, text, sizeof text);
         operation->text = keep(making, text);
+        operation->sign = operation->kind == IR_COMPUTE ? sign_of(operation, equals + 3) : "";
     }
 }
 
 bool ir_operations_of(const struct ir *ir, const struct function *function,
-                      const struct block *blocks, size_t blocks_count, const struct natural *natural,
-                      ir_reference *reference, void *context, struct ir_loop *loop)
+                      const struct block *blocks, size_t blocks_count,
+                      const struct natural *natural, ir_reference *reference, void *context,
+                      struct ir_loop *loop)
 {
     struct making making = {.ir = ir,
                             .function = function,

@@ -251,8 +251,7 @@ static void match_all(struct polyhedra *polyhedra)
 {
     for (size_t i = 0; i < polyhedra->count; i++)
         for (size_t j = 0; j < polyhedra->scops[i].statements_count; j++)
-            match_instructions(polyhedra, &polyhedra->scops[i],
-                               &polyhedra->scops[i].statements[j]);
+            match_instructions(polyhedra, &polyhedra->scops[i], &polyhedra->scops[i].statements[j]);
 }
 
 static bool has_accesses(const struct scop *scop)

@@ -47,8 +47,7 @@ static bool is_number(const struct scop_statement *statement, unsigned dimension
     *number = 0;
     if (dimension >= (unsigned)isl_map_dim(statement->schedule, isl_dim_out))
         return true;
-    isl_val *value =
-        isl_map_plain_get_val_if_fixed(statement->schedule, isl_dim_out, dimension);
+    isl_val *value = isl_map_plain_get_val_if_fixed(statement->schedule, isl_dim_out, dimension);
     bool number_there = value && isl_val_is_int(value) == isl_bool_true;
     if (number_there)
         *number = isl_val_get_num_si(value);
@@ -110,8 +109,8 @@ static bool bound_of(isl_set *distances, unsigned dimension, bool greatest, int6
 {
     isl_local_space *space = isl_local_space_from_space(isl_set_get_space(distances));
     isl_aff *distance = isl_aff_var_on_domain(space, isl_dim_set, dimension);
-    isl_val *value = greatest ? isl_set_max_val(distances, distance)
-                              : isl_set_min_val(distances, distance);
+    isl_val *value =
+        greatest ? isl_set_max_val(distances, distance) : isl_set_min_val(distances, distance);
     bool known = value && isl_val_is_int(value) == isl_bool_true;
     isl_aff_free(distance);
     if (known)
@@ -217,8 +216,7 @@ enum base_status polyhedra_vectors(const struct polyhedra *polyhedra, size_t ind
     struct listing listing = {
         .polyhedra = polyhedra, .scop = &polyhedra->scops[index], .vectors = vectors};
     for (size_t i = 0; i < listing.scop->statements_count; i++) {
-        unsigned length =
-            (unsigned)isl_map_dim(listing.scop->statements[i].schedule, isl_dim_out);
+        unsigned length = (unsigned)isl_map_dim(listing.scop->statements[i].schedule, isl_dim_out);
         listing.length = length > listing.length ? length : listing.length;
     }
     enum base_status status = list_all(&listing, index);
@@ -236,8 +234,7 @@ void polyhedra_vectors_free(struct polyhedra_vectors *vectors)
 unsigned polyhedra_depth(const struct polyhedra *polyhedra, size_t index, size_t access)
 {
     size_t place;
-    const struct scop_statement *statement =
-        statement_of(&polyhedra->scops[index], access, &place);
+    const struct scop_statement *statement = statement_of(&polyhedra->scops[index], access, &place);
     return statement ? (unsigned)isl_set_dim(statement->domain, isl_dim_set) : 0;
 }
 

@@ -42,18 +42,18 @@ static struct dependence_latencies latencies_of(const struct assess_options *opt
         const char *hex;
         int32_t otherwise;
     } asked[] = {
-        {0, IR_OTHER, "4821c0", 1000},          /* and %rax, %rax */
-        {0, IR_ADD, "4801c0", 1000},            /* add %rax, %rax */
-        {0, IR_MULTIPLY, "480fafc0", 3000},     /* imul %rax, %rax */
-        {0, IR_FUSED, "480fafc0", 3000},        /* there is none of integers */
-        {0, IR_DIVIDE, "48f7f9", 18000},        /* idiv %rcx */
-        {0, IR_ROOT, "f20f51c0", 13000},        /* of an integer it is one of its value */
-        {1, IR_OTHER, "f20f5ac0", 4000},        /* cvtsd2ss %xmm0, %xmm0 */
-        {1, IR_ADD, "f20f58c0", 4000},          /* addsd %xmm0, %xmm0 */
-        {1, IR_MULTIPLY, "f20f59c0", 4000},     /* mulsd %xmm0, %xmm0 */
-        {1, IR_FUSED, "c4e2f9b9c0", 4000},      /* vfmadd231sd %xmm0, %xmm0, %xmm0 */
-        {1, IR_DIVIDE, "f20f5ec0", 13000},      /* divsd %xmm0, %xmm0 */
-        {1, IR_ROOT, "f20f51c0", 13000},        /* sqrtsd %xmm0, %xmm0 */
+        {0, IR_OTHER, "4821c0", 1000},      /* and %rax, %rax */
+        {0, IR_ADD, "4801c0", 1000},        /* add %rax, %rax */
+        {0, IR_MULTIPLY, "480fafc0", 3000}, /* imul %rax, %rax */
+        {0, IR_FUSED, "480fafc0", 3000},    /* there is none of integers */
+        {0, IR_DIVIDE, "48f7f9", 18000},    /* idiv %rcx */
+        {0, IR_ROOT, "f20f51c0", 13000},    /* of an integer it is one of its value */
+        {1, IR_OTHER, "f20f5ac0", 4000},    /* cvtsd2ss %xmm0, %xmm0 */
+        {1, IR_ADD, "f20f58c0", 4000},      /* addsd %xmm0, %xmm0 */
+        {1, IR_MULTIPLY, "f20f59c0", 4000}, /* mulsd %xmm0, %xmm0 */
+        {1, IR_FUSED, "c4e2f9b9c0", 4000},  /* vfmadd231sd %xmm0, %xmm0, %xmm0 */
+        {1, IR_DIVIDE, "f20f5ec0", 13000},  /* divsd %xmm0, %xmm0 */
+        {1, IR_ROOT, "f20f51c0", 13000},    /* sqrtsd %xmm0, %xmm0 */
     };
     const struct bounds_latencies *given = options->latencies;
     struct dependence_latencies latencies = {0};
@@ -61,8 +61,8 @@ static struct dependence_latencies latencies_of(const struct assess_options *opt
     for (size_t i = 0; i < BASE_COUNT(asked); i++)
         latencies.work[asked[i].floating][asked[i].work] =
             recurrence_of(options, asked[i].hex, given, asked[i].otherwise);
-    latencies.load = loads ? (int32_t)(given->load * 1000 + 0.5F)
-                           : recurrence_of(options, "488b00", NULL, 4000);
+    latencies.load =
+        loads ? (int32_t)(given->load * 1000 + 0.5F) : recurrence_of(options, "488b00", NULL, 4000);
     latencies.forwarded[0] =
         loads ? latencies.load : recurrence_of(options, "488907 488b07", NULL, 4000);
     latencies.forwarded[1] =
@@ -107,8 +107,7 @@ static bool add_dependences(struct profile *profile, uint32_t id,
             .vector = profile_keep(profile, dependence_vector(vector, text, sizeof text)),
             .inner = vector->inner,
             .distance = vector->inner ? (uint32_t)vector->inner_least : 0};
-        if (!row.vector ||
-            !add_dependence(profile, id, loop, ir, row, vector->from, vector->to))
+        if (!row.vector || !add_dependence(profile, id, loop, ir, row, vector->from, vector->to))
             return false;
     }
     for (size_t i = 0; i < loop->arcs_count; i++) {
@@ -211,9 +210,9 @@ struct assess_source *assess_source_open(struct profile *profile,
     if (good && !lower_run(request, &source->lowered, source->error)) {
         good = add_reason(profile, request->path, line, source->error);
     } else if (good) {
-        enum base_status status = dependence_find(
-            source->lowered.ir, source->lowered.polyhedra, name ? name + 1 : request->path, &at,
-            &latencies, &source->found, source->error);
+        enum base_status status = dependence_find(source->lowered.ir, source->lowered.polyhedra,
+                                                  name ? name + 1 : request->path, &at, &latencies,
+                                                  &source->found, source->error);
         if (status != BASE_OK)
             good = refuse(profile, source, request->path, at, status);
         for (size_t i = 0; good && status == BASE_OK && i < source->found.count; i++)
@@ -311,8 +310,8 @@ static bool add_fate(struct profile *profile, uint32_t id, const struct dependen
                                                : operations[item->to].text),
         .from_line = added ? code->lines[item->from]
                            : ir_place_of(ir, operations[item->from].instruction).line,
-        .to_line = added ? code->lines[item->to]
-                         : ir_place_of(ir, operations[item->to].instruction).line,
+        .to_line =
+            added ? code->lines[item->to] : ir_place_of(ir, operations[item->to].instruction).line,
         .distance = item->distance,
         .scalar = item->scalar,
         .may = item->may};

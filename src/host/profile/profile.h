@@ -924,16 +924,17 @@ struct profile_limit_source {
     const char *function, *file; /* NULL: unknown */
     uint32_t line;               /* of its head; 0: unknown */
     const char *reason;          /* why nothing is known of it; NULL: something is */
-    double circuit_latency;      /* cycles around the critical circuit of its operations; 0: there is none */
-    uint32_t circuit_distance;   /* iterations around it */
-    uint32_t left_out;           /* loops around it, outermost first, that vectors do not have */
+    double
+        circuit_latency; /* cycles around the critical circuit of its operations; 0: there is none */
+    uint32_t circuit_distance; /* iterations around it */
+    uint32_t left_out;         /* loops around it, outermost first, that vectors do not have */
 };
 
 /* Between two references of it, or through a scalar from one iteration to a later one. By source. */
 struct profile_limit_dependence {
     uint32_t source;
-    uint32_t kind;                  /* 0 flow, 1 anti, 2 output */
-    const char *from_text, *to_text; /* as the source has them; never NULL */
+    uint32_t kind;                                       /* 0 flow, 1 anti, 2 output */
+    const char *from_text, *to_text;                     /* as the source has them; never NULL */
     uint32_t from_line, from_column, to_line, to_column; /* 0: unknown */
     const char *vector; /* distances in the loops around both, "(+, 0, -1)"; NULL: a scalar */
     uint32_t inner;     /* 1: the innermost loop has it within one execution */
@@ -956,14 +957,15 @@ struct profile_limit_match {
     const char *function; /* of the source's loop; NULL: unknown */
     uint32_t line;        /* of its head */
     uint32_t iterations;  /* of the source in one of the machine code; 0: not known */
-    uint32_t counters;    /* recurrences of the machine code through registers that the source's operations lack */
+    uint32_t
+        counters; /* recurrences of the machine code through registers that the source's operations lack */
 };
 
 /* What became of a dependence of the source, or one that the machine code has alone. By loop. */
 struct profile_limit_fate {
     uint32_t loop;
-    uint32_t kind; /* 0 flow, 1 anti, 2 output */
-    uint32_t fate; /* 0 through memory, 1 in a register, 2 gone, 3 added */
+    uint32_t kind;                   /* 0 flow, 1 anti, 2 output */
+    uint32_t fate;                   /* 0 through memory, 1 in a register, 2 gone, 3 added */
     const char *from_text, *to_text; /* of the source; added: assembly; never NULL */
     uint32_t from_line, to_line;
     uint32_t distance; /* iterations of the source; added: of the machine code */
@@ -1285,11 +1287,11 @@ struct profile_ceiling_loop {
     X(limit_schedules, limit_schedule)                                                             \
     X(limit_uses, limit_use)                                                                       \
     X(limit_operations, limit_operation)                                                           \
-    X(limit_sources, limit_source)                                                             \
-    X(limit_dependences, limit_dependence)                                                     \
-    X(limit_steps, limit_step)                                                                 \
-    X(limit_matches, limit_match)                                                              \
-    X(limit_fates, limit_fate)                                                                 \
+    X(limit_sources, limit_source)                                                                 \
+    X(limit_dependences, limit_dependence)                                                         \
+    X(limit_steps, limit_step)                                                                     \
+    X(limit_matches, limit_match)                                                                  \
+    X(limit_fates, limit_fate)                                                                     \
     X(stat_sessions, stat_session)                                                                 \
     X(stat_subjects, stat_subject)                                                                 \
     X(stat_regions, stat_region)                                                                   \

@@ -921,8 +921,8 @@ static const struct schema_column limit_dependences_columns[] = {
     {MEMBER(limit_dependence, inner), BELOW(2), KEY},
     {MEMBER(limit_dependence, distance), NUMBER32, KEY},
 };
-TABLE(limit_dependences, limit_dependence, "limit_dependence", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_sources,
-      .order = SCHEMA_GROUPED);
+TABLE(limit_dependences, limit_dependence, "limit_dependence", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_sources, .order = SCHEMA_GROUPED);
 
 static const struct schema_column limit_steps_columns[] = {
     {POSITION("id")},
@@ -936,8 +936,8 @@ static const struct schema_column limit_steps_columns[] = {
     {MEMBER(limit_step, distance), NUMBER32, KEY},
     {MEMBER(limit_step, latency), WEIGHT, KEY},
 };
-TABLE(limit_steps, limit_step, "limit_step", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_sources,
-      .order = SCHEMA_GROUPED);
+TABLE(limit_steps, limit_step, "limit_step", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_sources, .order = SCHEMA_GROUPED);
 
 static const struct schema_column limit_matches_columns[] = {
     {POSITION("id")},
@@ -947,8 +947,8 @@ static const struct schema_column limit_matches_columns[] = {
     {MEMBER(limit_match, iterations), NUMBER32, KEY},
     {MEMBER(limit_match, counters), NUMBER32, KEY},
 };
-TABLE(limit_matches, limit_match, "limit_match", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
-      .order = SCHEMA_GROUPED);
+TABLE(limit_matches, limit_match, "limit_match", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
 
 static const struct schema_column limit_fates_columns[] = {
     {POSITION("id")},
@@ -963,8 +963,8 @@ static const struct schema_column limit_fates_columns[] = {
     {MEMBER(limit_fate, scalar), BELOW(2), KEY},
     {MEMBER(limit_fate, may), BELOW(2), KEY},
 };
-TABLE(limit_fates, limit_fate, "limit_fate", 14, .merging = SCHEMA_PARTS, .owner = &schema_limit_loops,
-      .order = SCHEMA_GROUPED);
+TABLE(limit_fates, limit_fate, "limit_fate", 14, .merging = SCHEMA_PARTS,
+      .owner = &schema_limit_loops, .order = SCHEMA_GROUPED);
 
 static const struct schema_column stat_sessions_columns[] = {
     {POSITION("id")},

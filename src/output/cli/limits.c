@@ -229,8 +229,8 @@ static bool read_bindings(struct assessing *assessing, struct lower_binding *bin
         const char *equals = strchr(list->texts[i], '=');
         size_t bytes = equals ? (size_t)(equals - list->texts[i]) : 0;
         if (!bytes || !equals[1] || bytes >= sizeof names[i]) {
-            snprintf(assessing->error, sizeof assessing->error,
-                     "-D: '%.200s' is no NAME=VALUE.", list->texts[i]);
+            snprintf(assessing->error, sizeof assessing->error, "-D: '%.200s' is no NAME=VALUE.",
+                     list->texts[i]);
             return false;
         }
         snprintf(names[i], sizeof names[i], "%.*s", (int)bytes, list->texts[i]);
@@ -256,8 +256,8 @@ static bool open_source(struct assessing *assessing, const struct named *named,
                                     .bindings = bindings,
                                     .bindings_count = assessing->settings->keys.count,
                                     .seconds = SOURCE_S};
-    assessing->source = assess_source_open(assessing->profile, &request, named->target.line,
-                                           &assessing->options);
+    assessing->source =
+        assess_source_open(assessing->profile, &request, named->target.line, &assessing->options);
     if (assessing->source &&
         (!path || assess_source_graph(assessing->source, vertices,
                                       ends_with(path, ".dot") || ends_with(path, ".svg"),
@@ -400,8 +400,7 @@ static bool write_source_graph(struct assessing *assessing)
                  reason ? reason : "name a line of one, and its compiler behind --.");
         return false;
     }
-    return write_text(assessing, path, &assessing->source_graph,
-                      path && ends_with(path, ".svg"));
+    return write_text(assessing, path, &assessing->source_graph, path && ends_with(path, ".svg"));
 }
 
 static bool write_schedule(struct assessing *assessing)

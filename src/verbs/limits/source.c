@@ -48,7 +48,8 @@ static void print_source(struct printer *printer, uint32_t id)
     char name[NAME_BYTES], place[TEXT_BYTES], line[TEXT_BYTES] = "";
     name_shorten(row->function ? row->function : "the loop", 60, name);
     print_place(printer, row->file, row->line, place);
-    print_add(line, sizeof line, "%s%s%s%s", name, place[0] ? " (" : "", place, place[0] ? ")" : "");
+    print_add(line, sizeof line, "%s%s%s%s", name, place[0] ? " (" : "", place,
+              place[0] ? ")" : "");
     if (row->reason)
         print_add(line, sizeof line, ": not known: %.2000s", row->reason);
     fprintf(printer->out, "\n  ");
@@ -97,8 +98,8 @@ static void print_fate(struct printer *printer, const struct profile_limit_fate 
     bool added = row->fate == 3;
     name_clean(row->from_text, from, sizeof from);
     name_clean(row->to_text, to, sizeof to);
-    print_add(line, sizeof line, "%s, %.300s (line %u) and %.300s (line %u)", kinds[row->kind], from,
-              row->from_line, to, row->to_line);
+    print_add(line, sizeof line, "%s, %.300s (line %u) and %.300s (line %u)", kinds[row->kind],
+              from, row->from_line, to, row->to_line);
     if (row->distance || !added)
         print_add(line, sizeof line, ", distance %u", row->distance);
     if (row->may)
@@ -114,7 +115,8 @@ void limits_print_fates(struct printer *printer, const struct limits_loop *loop)
         return;
     print_add(line, sizeof line, "what became of the source's dependences");
     if (loop->match->iterations > 1)
-        print_add(line, sizeof line, "; an iteration does %u of the source", loop->match->iterations);
+        print_add(line, sizeof line, "; an iteration does %u of the source",
+                  loop->match->iterations);
     fprintf(printer->out, "\n      ");
     print_wrap(printer, PLAIN, 6, 6, line);
     for (size_t i = 0; i < loop->fates_count; i++)
