@@ -10,4 +10,6 @@ void loop_tick(void);
             if (loop_tick(), 0) {                                                                  \
             } else
 #define LOOP(number, ...) LOOP_NUMBERED(number, __VA_ARGS__)
-#define for (...) LOOP(__COUNTER__, __VA_ARGS__)
+/* clang-format off */ /* it takes this for the statement, and makes a macro without arguments of it */
+#define for(...) LOOP(__COUNTER__, __VA_ARGS__)
+/* clang-format on */

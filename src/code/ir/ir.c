@@ -228,7 +228,7 @@ size_t ir_loops_around(const struct ir *ir, const char *symbol, struct ir_place 
                        uint32_t *lines, size_t most)
 {
     enum { LOOPS_MAX = 32 };
-    const struct function *function = find_function(ir, symbol);
+    const struct function *function = ir_find_function(ir, symbol);
     uint64_t begins[LOOPS_MAX];
     size_t count = 0;
     for (uint32_t i = function ? function->first : 0; function && i < function->end; i++) {
