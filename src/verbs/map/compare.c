@@ -108,6 +108,11 @@ static bool begin(const struct diff_side *side, struct diff_part *part)
     return true;
 }
 
+static void end(void *state)
+{
+    (void)state;
+}
+
 static bool is_unsummed(const struct diff_part *part)
 {
     return part->state != NULL;
@@ -118,6 +123,7 @@ const struct analysis_compare map_compare = {
     .kinds_count = BASE_COUNT(kinds),
     .untested = "These are facts about two files, not samples: every difference is one.",
     .begin = begin,
+    .end = end,
     .findings = add_findings,
     .figures = add_figures,
     .subject = describe,

@@ -6,11 +6,18 @@
 #include <math.h>
 #include <stddef.h>
 
+/* clang does not clone, and does not know the word. */
+#ifdef __clang__
+#define WHOLE noinline
+#else
+#define WHOLE noinline, noclone
+#endif
+
 /* A function in a section of its own, whose ends the linker knows. */
 #define KERNEL(name)                                                                               \
     extern const uint8_t __start_kernel_##name[], __stop_kernel_##name[];                          \
     kernel_function name;                                                                          \
-    __attribute__((section("kernel_" #name), noinline, noclone)) void name(                        \
+    __attribute__((section("kernel_" #name), WHOLE)) void name(                                    \
         double *restrict a, const double *restrict b, const double *restrict c, long n)
 
 #define EACH        for (long i = 0; i < n; i++)
