@@ -8,23 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool assess_begin(struct profile *profile, const char *version, char *const *words, size_t count)
-{
-    struct profile_run *run = &profile->run;
-    run->verb = "limits";
-    run->engine = "static";
-    run->weighting = "cycles";
-    run->version = profile_keep(profile, version);
-    run->exit_code = run->exit_signal = -1;
-    run->wall_s = run->cpu_s = run->system_s = -1;
-    for (size_t i = 0; i < count; i++) {
-        struct profile_text *argument = profile_add_arguments(profile);
-        if (!argument || !(argument->text = profile_keep(profile, words[i])))
-            return false;
-    }
-    return run->version != NULL;
-}
-
 static bool add_run(struct profile *profile, const struct model *model)
 {
     const struct model_machine *machine = model_machine(model);

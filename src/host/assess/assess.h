@@ -73,9 +73,6 @@ struct assess_options {
     bool drawn; /* in Graphviz' language, not as lists */
 };
 
-/* Starts a profile of a verb that runs nothing. Strings are copied. False: no memory. */
-bool assess_begin(struct profile *profile, const char *version, char *const *words, size_t count);
-
 /* The loop's bounds as rows of the profile. module, level: may be NULL; share: negative if not known. BASE_NO_MEMORY. */
 enum base_status assess_add(struct profile *profile, const struct bodies_loop *loop,
                             const struct assess_options *options, const char *module,

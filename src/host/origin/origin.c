@@ -40,32 +40,15 @@ enum base_status origin_open(const char *path, const struct binary_options *symb
     return BASE_NOT_FOUND;
 }
 
-static bool add_words(struct profile *profile, char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct profile_text *argument = profile_add_arguments(profile);
-        if (!argument || !(argument->text = profile_keep(profile, words[i])))
-            return false;
-    }
-    return true;
-}
-
 bool origin_begin(struct profile *profile, const char *version, char *const *words, size_t count,
                   const char *module, const char *asked)
 {
-    struct profile_run *run = &profile->run;
-    run->verb = "map";
-    run->engine = "static";
-    run->weighting = "time";
-    run->version = profile_keep(profile, version);
-    run->exit_code = run->exit_signal = -1;
-    run->wall_s = run->cpu_s = run->system_s = -1;
     struct profile_map_run *made = profile_add_map_runs(profile);
-    if (!made || !add_words(profile, words, count))
+    if (!made || !profile_begin_static(profile, "map", "time", version, words, count))
         return false;
     made->module = profile_keep(profile, module);
     made->asked = profile_keep(profile, asked);
-    return run->version && made->module && (made->asked || !asked);
+    return made->module && (made->asked || !asked);
 }
 
 struct profile_map_run *origin_run(struct profile *profile)

@@ -56,6 +56,24 @@ const char *profile_keep(struct profile *profile, const char *text)
     return profile->strings->texts[number];
 }
 
+bool profile_begin_static(struct profile *profile, const char *verb, const char *weighting,
+                          const char *version, char *const *words, size_t count)
+{
+    struct profile_run *run = &profile->run;
+    run->verb = verb;
+    run->engine = "static";
+    run->weighting = weighting;
+    run->version = profile_keep(profile, version);
+    run->exit_code = run->exit_signal = -1;
+    run->wall_s = run->cpu_s = run->system_s = -1;
+    for (size_t i = 0; i < count; i++) {
+        struct profile_text *argument = profile_add_arguments(profile);
+        if (!argument || !(argument->text = profile_keep(profile, words[i])))
+            return false;
+    }
+    return run->version != NULL;
+}
+
 #define DEFINE_ADDER(list, item)                                                                   \
     struct profile_##item *profile_add_##list(struct profile *profile)                             \
     {                                                                                              \

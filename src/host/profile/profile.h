@@ -1329,6 +1329,10 @@ void profile_free(struct profile *profile);
    for NULL. */
 const char *profile_keep(struct profile *profile, const char *text);
 
+/* Starts the profile of a verb that runs nothing: engine "static". verb, weighting: constant; the other strings are copied. False: no memory. */
+bool profile_begin_static(struct profile *profile, const char *verb, const char *weighting,
+                          const char *version, char *const *words, size_t count);
+
 /* profile_add_modules(profile), profile_add_frames(profile), ...: a zeroed new item at the end
    of the list, or NULL without memory. Earlier pointers into the list become invalid. */
 #define PROFILE_ADDER(list, item)                                                                  \

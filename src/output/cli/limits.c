@@ -478,8 +478,8 @@ static bool begin_memory(struct assessing *assessing)
 static bool begin_profile(struct assessing *assessing, int count, char **operands)
 {
     assessing->profile = profile_new();
-    if (assessing->profile &&
-        assess_begin(assessing->profile, HEADROOM_VERSION, operands, (size_t)count))
+    if (assessing->profile && profile_begin_static(assessing->profile, "limits", "cycles",
+                                                   HEADROOM_VERSION, operands, (size_t)count))
         return true;
     snprintf(assessing->error, sizeof assessing->error, "%s.", base_status_text(BASE_NO_MEMORY));
     return false;

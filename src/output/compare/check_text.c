@@ -60,7 +60,7 @@ static bool is_unsummed(const struct check *check)
 {
     for (size_t i = 0; i < check->side->parts_count; i++) {
         const struct diff_part *part = &check->side->parts[i];
-        if (part->compare->is_unsummed && part->compare->is_unsummed(part))
+        if (part->compare->is_unsummed && part->compare->is_unsummed(check->side, part))
             return true;
     }
     return false;

@@ -131,7 +131,7 @@ struct analysis_compare {
     void (*remark)(const struct diff_side sides[2], const struct compare_change *change, char *line,
                    size_t bytes);
     /* Do its figures include findings that are suppressed? They are no sums over findings then. */
-    bool (*is_unsummed)(const struct diff_part *part);
+    bool (*is_unsummed)(const struct diff_side *side, const struct diff_part *part);
 };
 
 /* ---- for slots ------------------------------------------------------------------------------- */

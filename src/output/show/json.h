@@ -37,6 +37,10 @@ void json_begin_item(struct json *json);
 void json_text(struct json *json, const char *name, const char *value);
 void json_count(struct json *json, const char *name, uint64_t value);
 void json_decimal(struct json *json, const char *name, double value, int digits);
+/* null if it is not known */
+void json_known(struct json *json, const char *name, bool known, double value, int digits);
+/* "0x401136" */
+void json_address(struct json *json, const char *name, uint64_t address);
 void json_flag(struct json *json, const char *name, bool value);
 void json_signed(struct json *json, const char *name, int64_t value);
 void json_seconds(struct json *json, const char *name, double value);

@@ -125,6 +125,17 @@ void json_decimal(struct json *json, const char *name, double value, int digits)
     json_number(json, value, digits);
 }
 
+void json_known(struct json *json, const char *name, bool known, double value, int digits)
+{
+    json_decimal(json, name, known ? value : NAN, digits);
+}
+
+void json_address(struct json *json, const char *name, uint64_t address)
+{
+    json_key(json, name);
+    fprintf(json->out, "\"0x%" PRIx64 "\"", address);
+}
+
 void json_flag(struct json *json, const char *name, bool value)
 {
     json_key(json, name);

@@ -2,30 +2,12 @@
 /* The member "ceiling" of the report, docs/formats/report.md. */
 #include "ceiling/internal.h"
 
-#include <inttypes.h>
-
-static void number_or_null(struct json *json, const char *name, bool known, double value)
-{
-    json_key(json, name);
-    if (known)
-        json_number(json, value, 6);
-    else
-        json_raw(json, "null");
-}
-
-static void address_member(struct json *json, uint64_t address)
-{
-    char text[24];
-    snprintf(text, sizeof text, "0x%" PRIx64, address);
-    json_text(json, "address", text);
-}
-
 static void gap_members(struct json *json, const struct profile_ceiling_loop *row)
 {
-    number_or_null(json, "cycles", row->cycles >= 0, row->cycles);
-    number_or_null(json, "l1_cycles", row->l1_cycles >= 0, row->l1_cycles);
-    number_or_null(json, "l1_cycles_least", row->l1_least >= 0, row->l1_least);
-    number_or_null(json, "gap", ceiling_known(row), row->gap);
+    json_known(json, "cycles", row->cycles >= 0, row->cycles, 6);
+    json_known(json, "l1_cycles", row->l1_cycles >= 0, row->l1_cycles, 6);
+    json_known(json, "l1_cycles_least", row->l1_least >= 0, row->l1_least, 6);
+    json_known(json, "gap", ceiling_known(row), row->gap, 6);
     json_begin(json, "gap_quartiles", '[');
     if (ceiling_known(row)) {
         json_item(json);
@@ -34,7 +16,7 @@ static void gap_members(struct json *json, const struct profile_ceiling_loop *ro
         json_number(json, row->gap_high, 6);
     }
     json_close(json, ']');
-    number_or_null(json, "iterations", row->turns >= 0, row->turns);
+    json_known(json, "iterations", row->turns >= 0, row->turns, 6);
 }
 
 static void loop_members(struct json *json, const struct profile_ceiling_loop *row)
@@ -44,7 +26,7 @@ static void loop_members(struct json *json, const struct profile_ceiling_loop *r
     json_text(json, "file", row->file);
     json_count(json, "line", row->line);
     json_text(json, "module", row->module);
-    address_member(json, row->address);
+    json_address(json, "address", row->address);
     json_decimal(json, "share", row->share, 6);
     json_count(json, "samples", row->samples);
     json_flag(json, "eligible", !row->reason);
@@ -71,12 +53,7 @@ bool ceiling_json(struct json *json, const struct places *places,
     if (options->limit && shown > options->limit)
         shown = options->limit;
     json_begin(json, "ceiling", '{');
-    if (run->measured_ns > 0) {
-        json_decimal(json, "upper_bound", ceiling_upper_bound(profile), 6);
-    } else {
-        json_key(json, "upper_bound");
-        json_raw(json, "null");
-    }
+    json_known(json, "upper_bound", run->measured_ns > 0, ceiling_upper_bound(profile), 6);
     json_decimal(json, "cpu_s", run->cpu_ns / 1e9, 6);
     json_decimal(json, "innermost_s", run->innermost_ns / 1e9, 6);
     json_decimal(json, "eligible_s", run->eligible_ns / 1e9, 6);

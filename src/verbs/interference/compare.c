@@ -104,8 +104,9 @@ static struct advice find_advice(const struct diff_side *side, const struct diff
     return interference_advice(part->state, finding->row);
 }
 
-static bool is_unsummed(const struct diff_part *part)
+static bool is_unsummed(const struct diff_side *side, const struct diff_part *part)
 {
+    (void)side;
     return part->state != NULL;
 }
 

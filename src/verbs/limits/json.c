@@ -2,18 +2,7 @@
 /* The member "limits" of the report, docs/formats/report.md. */
 #include "limits/internal.h"
 
-#include <inttypes.h>
-
 static const char *const kinds[] = {"load", "compute", "store"};
-
-static void number_or_null(struct json *json, const char *name, bool known, double value)
-{
-    json_key(json, name);
-    if (known)
-        json_number(json, value, 6);
-    else
-        json_raw(json, "null");
-}
 
 static void bounds_member(struct json *json, const struct limits_loop *loop)
 {
@@ -22,8 +11,8 @@ static void bounds_member(struct json *json, const struct limits_loop *loop)
     json_decimal(json, "resource", row->resource, 6);
     json_decimal(json, "recurrence", row->recurrence, 6);
     json_decimal(json, "frontend", row->frontend, 6);
-    number_or_null(json, "schedule", loop->schedules_count > 0,
-                   loop->schedules_count ? loop->schedules[0].units : 0);
+    json_known(json, "schedule", loop->schedules_count > 0,
+               loop->schedules_count ? loop->schedules[0].units : 0, 6);
     json_decimal(json, "recurrence_most", row->recurrence_most, 6);
     json_decimal(json, "recurrence_if_aliased", row->aliased, 6);
     json_decimal(json, "slots", row->slots, 6);
@@ -45,16 +34,9 @@ static void ports_member(struct json *json, const struct limits_loop *loop)
     json_close(json, ']');
 }
 
-static void address_member(struct json *json, uint64_t address)
-{
-    char text[24];
-    snprintf(text, sizeof text, "0x%" PRIx64, address);
-    json_text(json, "address", text);
-}
-
 static void instruction_members(struct json *json, const struct profile_limit_instruction *row)
 {
-    address_member(json, row->address);
+    json_address(json, "address", row->address);
     json_text(json, "instruction", row->text);
     json_text(json, "file", row->file);
     json_count(json, "line", row->line);
@@ -101,7 +83,7 @@ static void models_member(struct json *json, const struct limits_loop *loop)
         json_count(json, "misses", row->misses);
         json_decimal(json, "data_flow", row->data_flow, 6);
         json_decimal(json, "units", row->units, 6);
-        number_or_null(json, "machine", row->machine >= 0, row->machine);
+        json_known(json, "machine", row->machine >= 0, row->machine, 6);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -131,7 +113,7 @@ static void schedule_member(struct json *json, const struct limits_loop *loop)
 {
     const struct profile_limit_schedule *row = loop->schedules;
     if (!loop->schedules_count) {
-        number_or_null(json, "schedule", false, 0);
+        json_known(json, "schedule", false, 0, 6);
         return;
     }
     json_begin(json, "schedule", '{');
@@ -164,18 +146,18 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     json_text(json, "file", row->file);
     json_count(json, "line", row->line);
     json_text(json, "module", row->module);
-    address_member(json, row->address);
+    json_address(json, "address", row->address);
     json_text(json, "level", row->level);
     bounds_member(json, loop);
     json_decimal(json, "certified", row->certified, 6);
     json_decimal(json, "predicted", row->predicted, 6);
-    number_or_null(json, "measured", row->measured >= 0, row->measured);
-    number_or_null(json, "measured_error", row->measured >= 0, loop->error);
+    json_known(json, "measured", row->measured >= 0, row->measured, 6);
+    json_known(json, "measured_error", row->measured >= 0, loop->error, 6);
     if (row->iterations)
         json_count(json, "iterations", row->iterations);
     else
-        number_or_null(json, "iterations", false, 0);
-    number_or_null(json, "share", row->share >= 0, row->share);
+        json_known(json, "iterations", false, 0, 6);
+    json_known(json, "share", row->share >= 0, row->share, 6);
     json_text(json, "limit", limits_bound_names[loop->limit]);
     json_text(json, "next",
               limits_bound_names[loop->limit == LIMITS_MEMORY ? row->limit : row->next]);
@@ -210,8 +192,8 @@ bool limits_json(struct json *json, const struct places *places,
     json_text(json, "machine", profile->limit_runs[0].machine);
     json_text(json, "title", profile->limit_runs[0].title);
     json_text(json, "model", profile->limit_runs[0].measured ? "measured" : "table");
-    number_or_null(json, "cycle_ns", profile->limit_runs[0].cycle_ns > 0,
-                   profile->limit_runs[0].cycle_ns);
+    json_known(json, "cycle_ns", profile->limit_runs[0].cycle_ns > 0,
+               profile->limit_runs[0].cycle_ns, 6);
     json_count(json, "loops_total", report->count);
     json_count(json, "loops_not_listed", profile->limit_runs[0].other);
     json_begin(json, "loops", '[');

@@ -101,29 +101,16 @@ static struct advice find_advice(const struct diff_side *side, const struct diff
     return map_advice(&side->profile->map_findings[finding->row]);
 }
 
-/* Is there anything of this? */
-static bool begin(const struct diff_side *side, struct diff_part *part)
+static bool is_unsummed(const struct diff_side *side, const struct diff_part *part)
 {
-    part->state = map_run_of(side->profile) ? side->profile : NULL;
-    return true;
-}
-
-static void end(void *state)
-{
-    (void)state;
-}
-
-static bool is_unsummed(const struct diff_part *part)
-{
-    return part->state != NULL;
+    (void)part;
+    return map_run_of(side->profile) != NULL;
 }
 
 const struct analysis_compare map_compare = {
     .kinds = kinds,
     .kinds_count = BASE_COUNT(kinds),
     .untested = "These are facts about two files, not samples: every difference is one.",
-    .begin = begin,
-    .end = end,
     .findings = add_findings,
     .figures = add_figures,
     .subject = describe,

@@ -2,24 +2,7 @@
 /* The member "map" of the report, docs/formats/report.md. */
 #include "map/internal.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-static void address_member(struct json *json, const char *name, uint64_t address)
-{
-    char text[24];
-    snprintf(text, sizeof text, "0x%" PRIx64, address);
-    json_text(json, name, text);
-}
-
-static void share_member(struct json *json, const char *name, double share)
-{
-    json_key(json, name);
-    if (share >= 0)
-        json_number(json, share, 6);
-    else
-        json_raw(json, "null");
-}
 
 /* "a; b" as an array. */
 static void chain_member(struct json *json, const char *chain)
@@ -43,8 +26,8 @@ static void range_object(struct json *json, const struct profile_map_range *rang
     json_text(json, "file", range->file);
     json_count(json, "line", range->line);
     json_count(json, "column", range->column);
-    address_member(json, "start", range->start);
-    address_member(json, "end", range->end);
+    json_address(json, "start", range->start);
+    json_address(json, "end", range->end);
     json_text(json, "function", range->function);
     chain_member(json, range->chain);
     json_count(json, "discriminator", range->discriminator);
@@ -52,18 +35,18 @@ static void range_object(struct json *json, const struct profile_map_range *rang
     json_flag(json, "statement", range->statement);
     json_count(json, "loop_depth", range->depth);
     json_text(json, "copy", map_copy_names[range->copy]);
-    share_member(json, "heat", range->heat);
+    json_known(json, "heat", range->heat >= 0, range->heat, 6);
     json_close(json, '}');
 }
 
 static void instruction_object(struct json *json, const struct profile_map_instruction *row)
 {
     json_begin_item(json);
-    address_member(json, "address", row->address);
+    json_address(json, "address", row->address);
     json_text(json, "instruction", row->text);
     json_text(json, "file", row->file);
     json_count(json, "line", row->line);
-    share_member(json, "heat", row->heat);
+    json_known(json, "heat", row->heat >= 0, row->heat, 6);
     json_close(json, '}');
 }
 
@@ -94,7 +77,7 @@ static void finding_object(struct json *json, const struct profile *profile, uin
     json_begin_item(json);
     json_text(json, "function", finding->function);
     json_text(json, "variable", finding->variable);
-    address_member(json, "address", finding->address);
+    json_address(json, "address", finding->address);
     json_text(json, "class", map_class_names[finding->class]);
     json_flag(json, "premature", finding->early);
     json_text(json, "file", finding->file);
@@ -103,7 +86,7 @@ static void finding_object(struct json *json, const struct profile *profile, uin
     json_begin(json, "stops", '[');
     for (size_t i = 0; i < count; i++) {
         json_begin_item(json);
-        address_member(json, "address", stops[i].address);
+        json_address(json, "address", stops[i].address);
         json_text(json, "file", stops[i].file);
         json_count(json, "line", stops[i].line);
         json_close(json, '}');
@@ -125,7 +108,7 @@ static void place_members(struct json *json, const struct profile_map_run *run)
     json_text(json, "code", map_absence_names[run->absence]);
     json_count(json, "previous", run->previous);
     json_count(json, "next", run->next);
-    address_member(json, "stop", run->address);
+    json_address(json, "stop", run->address);
     json_count(json, "shown", run->shown);
     json_text(json, "heat_of", run->measure);
     json_count(json, "ranges_total", run->ranges);

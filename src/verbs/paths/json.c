@@ -6,15 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void real_or_null(struct json *json, const char *name, double value, bool known)
-{
-    json_key(json, name);
-    if (known)
-        json_number(json, value, 15);
-    else
-        json_raw(json, "null");
-}
-
 /* Metrics that were measured: their values, or their shares of the program's. */
 static void metrics_member(struct json *json, const struct paths_figures *figures, const char *name,
                            const double values[REPORT_METRICS], bool shares)
@@ -41,12 +32,6 @@ static void line_member(struct json *json, uint32_t line)
         json_raw(json, "null");
 }
 
-static void address_member(struct json *json, uint64_t address)
-{
-    json_key(json, "address");
-    fprintf(json->out, "\"0x%" PRIx64 "\"", address);
-}
-
 /* Which and where. */
 static void function_members(struct json *json, const struct profile *profile, uint32_t id)
 {
@@ -55,7 +40,7 @@ static void function_members(struct json *json, const struct profile *profile, u
     json_text(json, "file", function->file);
     line_member(json, function->line);
     json_text(json, "module", function->module ? profile->modules[function->module].path : NULL);
-    address_member(json, function->address);
+    json_address(json, "address", function->address);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -87,7 +72,7 @@ static void block_object(struct json *json, const struct profile *profile,
     const struct profile_path_line *lines = &profile->path_lines[block->first_line];
     json_begin_item(json);
     json_count(json, "block", block->block);
-    address_member(json, block->address);
+    json_address(json, "address", block->address);
     json_count(json, "instructions", block->instructions);
     json_count(json, "loads", block->loads);
     json_count(json, "stores", block->stores);
@@ -267,13 +252,13 @@ static void run_members(struct json *json, const struct paths_figures *figures)
         figures->profile->path_runs_count ? &figures->profile->path_runs[0] : NULL;
     json_text(json, "metric", paths_metric_names[figures->metric]);
     json_decimal(json, "hot", figures->hot, 9);
-    real_or_null(json, "average_per_instruction", figures->average, figures->density);
+    json_known(json, "average_per_instruction", figures->density, figures->average, 15);
     metrics_member(json, figures, "totals", figures->totals, false);
     json_text(json, "event", run ? run->event : NULL);
-    real_or_null(json, "cycles_per_read", run ? run->cycles_per_read : 0,
-                 run && run->cycles_per_read > 0);
-    real_or_null(json, "instrumented_time_share", figures->instrumented_time,
-                 figures->instrumented_time >= 0);
+    json_known(json, "cycles_per_read", run && run->cycles_per_read > 0,
+               run ? run->cycles_per_read : 0, 15);
+    json_known(json, "instrumented_time_share", figures->instrumented_time >= 0,
+               figures->instrumented_time, 15);
     json_count(json, "lost_pieces", run ? run->lost_pieces : 0);
     if (run && run->cache_bytes) {
         json_begin(json, "cache", '{');
@@ -303,9 +288,9 @@ static void vertex_object(struct json *json, const struct paths_figures *figures
     const struct paths_contexts *contexts = &figures->contexts;
     json_begin_item(json);
     json_count(json, "count", vertex->count);
-    real_or_null(json, "instructions", vertex->instructions, vertex->instructions >= 0);
-    real_or_null(json, "cycles", vertex->cycles, vertex->cycles >= 0);
-    real_or_null(json, "misses", vertex->misses, vertex->misses >= 0);
+    json_known(json, "instructions", vertex->instructions >= 0, vertex->instructions, 15);
+    json_known(json, "cycles", vertex->cycles >= 0, vertex->cycles, 15);
+    json_known(json, "misses", vertex->misses >= 0, vertex->misses, 15);
     json_decimal(json, "share",
                  paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total), 9);
     json_begin(json, "chain", '[');

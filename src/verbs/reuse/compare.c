@@ -190,6 +190,12 @@ static const char *figure_hint(const struct diff_part *part)
     return has_figures(part) ? "reuse.miss@SIZE of any other SIZE" : NULL;
 }
 
+static bool is_unsummed(const struct diff_side *side, const struct diff_part *part)
+{
+    (void)side;
+    return has_figures(part);
+}
+
 const struct analysis_compare reuse_compare = {
     .kinds = kinds,
     .kinds_count = BASE_COUNT(kinds),
@@ -203,5 +209,5 @@ const struct analysis_compare reuse_compare = {
     .ends = find_ends,
     .advice = find_advice,
     .remark = remark,
-    .is_unsummed = has_figures,
+    .is_unsummed = is_unsummed,
 };

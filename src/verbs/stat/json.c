@@ -2,15 +2,6 @@
 /* The member "stat" of the report, docs/formats/report.md. */
 #include "stat/internal.h"
 
-static void number_or_null(struct json *json, const char *name, bool known, double value)
-{
-    json_key(json, name);
-    if (known)
-        json_number(json, value, 6);
-    else
-        json_raw(json, "null");
-}
-
 static void pair_member(struct json *json, const char *name, bool known, double low, double high)
 {
     json_key(json, name);
@@ -48,7 +39,7 @@ static void ratio_member(struct json *json, const struct statistics_ratio *ratio
     json_begin(json, "ratio", '{');
     json_decimal(json, "value", ratio->value, 6);
     pair_member(json, "ci95", ratio->bounded, ratio->low, ratio->high);
-    number_or_null(json, "detectable", ratio->bounded, ratio->detectable);
+    json_known(json, "detectable", ratio->bounded, ratio->detectable, 6);
     json_close(json, '}');
 }
 
@@ -112,15 +103,15 @@ static void visit_members(struct json *json, const struct stat_report *report,
     json_decimal(json, "visits", row->visits, 9);
     json_decimal(json, "visits_timed", row->recorded, 9);
     statistics_member(json, "visit_ns", &row->visit_ns);
-    number_or_null(json, "visit_cycles", clocked, row->visit_ns.median / report->cycle_ns);
+    json_known(json, "visit_cycles", clocked, row->visit_ns.median / report->cycle_ns, 6);
     json_key(json, "iterations");
     if (iterates)
         json_number(json, row->iterations, 12);
     else
         json_raw(json, "null");
-    number_or_null(json, "iteration_ns", iterates, row->visit_ns.median / row->iterations);
-    number_or_null(json, "iteration_cycles", iterates && clocked,
-                   row->visit_ns.median / row->iterations / report->cycle_ns);
+    json_known(json, "iteration_ns", iterates, row->visit_ns.median / row->iterations, 6);
+    json_known(json, "iteration_cycles", iterates && clocked,
+               row->visit_ns.median / row->iterations / report->cycle_ns, 6);
     json_decimal(json, "waiting", row->waiting, 6);
     json_decimal(json, "preempted", row->preempted, 6);
     json_decimal(json, "cost", row->cost, 6);
@@ -179,8 +170,8 @@ static void sessions_member(struct json *json, const struct profile *profile)
         json_count(json, "seed", session->seed);
         json_count(json, "rounds", session->rounds);
         json_count(json, "processors", session->processors);
-        number_or_null(json, "cycle_ns", session->cycle_ns > 0, session->cycle_ns);
-        number_or_null(json, "tick_ns", session->tick_ns > 0, session->tick_ns);
+        json_known(json, "cycle_ns", session->cycle_ns > 0, session->cycle_ns, 6);
+        json_known(json, "tick_ns", session->tick_ns > 0, session->tick_ns, 6);
         json_decimal(json, "load", session->load, 4);
         json_close(json, '}');
     }
