@@ -16,7 +16,8 @@ setup_file()
 volatile unsigned long sum;
 int main(int count, char **words)
 {
-    for (long i = 0; i < atol(words[1]); i++)
+    long steps = atol(words[1]);
+    for (long i = 0; i < steps; i++)
         sum += (unsigned long)i;
     if (count > 2)
         usleep((unsigned)atoi(words[2]));
