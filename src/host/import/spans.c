@@ -738,21 +738,6 @@ static bool import_region(struct spans_import *import, const struct import_run *
     return describe_timing(import) && tell_limits(import, rate_known);
 }
 
-static void free_import(struct spans_import *import)
-{
-    instrumented_source_close(&import->source);
-    util_index_free(&import->by_key);
-    free(import->gather->wanted);
-    free(import->gather->places);
-    free(import->region);
-    free(import->spans);
-    free(import->parts);
-    free(import->stacks);
-    free(import->holders);
-    free(import->samples);
-    free(import->owners);
-}
-
 enum base_status import_spans(const char *log_path, int region, const struct import_run *run,
                               const struct import_skip *skips, size_t skips_count,
                               const struct binary_options *symbols, const char *output,
@@ -786,9 +771,11 @@ enum base_status import_spans(const char *log_path, int region, const struct imp
 done:
     if (opened)
         import_log_close(log);
-    if (import && import->gather)
-        free_import(import);
+    if (import)
+        spans_region_free(import);
     free(import);
+    free(gather.wanted);
+    free(gather.places);
     import_gather_free(&gather);
     profile_free(gather.profile);
     free(log);

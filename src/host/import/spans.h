@@ -85,6 +85,9 @@ struct spans_import {
 enum base_status spans_region_open(struct spans_import *import, int file, char *error,
                                    size_t error_bytes);
 
+/* What the above and the below keep; the profile and what gathers the log stay the caller's, as the structure itself. */
+void spans_region_free(struct spans_import *import);
+
 /* All threads' pieces, each span handed to spans_merge. False: no memory. */
 bool spans_region_read(struct spans_import *import);
 

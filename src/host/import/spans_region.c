@@ -59,6 +59,19 @@ enum base_status spans_region_open(struct spans_import *import, int file, char *
     return BASE_OK;
 }
 
+void spans_region_free(struct spans_import *import)
+{
+    instrumented_source_close(&import->source);
+    util_index_free(&import->by_key);
+    free(import->region);
+    free(import->spans);
+    free(import->parts);
+    free(import->stacks);
+    free(import->holders);
+    free(import->samples);
+    free(import->owners);
+}
+
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 static uint64_t plausible(struct spans_import *import, uint64_t value, uint64_t most)

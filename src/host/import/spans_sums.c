@@ -55,21 +55,6 @@ static void add_all(const struct spans_import *import, struct import_spans_sum *
     }
 }
 
-static void free_import(struct spans_import *import)
-{
-    instrumented_source_close(&import->source);
-    util_index_free(&import->by_key);
-    free(import->region);
-    free(import->spans);
-    free(import->parts);
-    free(import->stacks);
-    free(import->holders);
-    free(import->samples);
-    free(import->owners);
-    profile_free(import->profile);
-    free(import);
-}
-
 enum base_status import_spans_sums(int region, struct import_spans_sum *sums, size_t count,
                                    char *error, size_t error_bytes)
 {
@@ -90,6 +75,8 @@ enum base_status import_spans_sums(int region, struct import_spans_sum *sums, si
         sums[i] = (struct import_spans_sum){0};
     if (status == BASE_OK)
         add_all(import, sums, count);
-    free_import(import);
+    spans_region_free(import);
+    profile_free(import->profile);
+    free(import);
     return status;
 }
