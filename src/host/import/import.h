@@ -113,8 +113,8 @@ struct import_spans_sum {
     uint64_t preemptions, sleeps;
     double sum_ns;         /* of all visits, an estimate if not all were timed */
     double min_ns, max_ns; /* of those timed; 0 if there are none */
-    double preempted_ns, asleep_ns;
-    double cost_ns; /* estimated, of timing a visit */
+    double preempted_ns, asleep_ns; /* of all visits likewise; the former is no part of sum_ns */
+    double cost_ns;                 /* estimated, of timing a visit */
 };
 
 /* Of a region of spans (wire/spans.h) as in import_spans; sums: one for each of the `count` names. error: one sentence. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Spans by the name in the request that they were timed for, without the log: nobody asks where and by whom they were called. */
+/* Sums of spans by the name in the request for which they were timed. The log is not read: sums need no calling contexts. */
 #include "import/spans.h"
 
 #include "import/import.h"
@@ -17,7 +17,7 @@ static void add_part(const struct spans_import *import, const struct spans_part 
     sum->visits += part->count;
     sum->recorded += part->recorded;
     sum->sum_ns += all * (double)part->sum * import->ns_per_tick;
-    sum->preempted_ns += (double)part->preempted * import->ns_per_tick;
+    sum->preempted_ns += all * (double)part->preempted * import->ns_per_tick;
     sum->asleep_ns += all * (double)part->asleep * import->ns_per_tick;
     if (part->recorded && part->min != UINT64_MAX && (sum->min_ns <= 0 || min_ns < sum->min_ns))
         sum->min_ns = min_ns;
@@ -25,33 +25,50 @@ static void add_part(const struct spans_import *import, const struct spans_part 
         sum->max_ns = max_ns;
 }
 
-static void add_all(const struct spans_import *import, struct import_spans_sum *sums, size_t count)
+/* Of all threads, whatever they executed. */
+static double cost_of_event_ns(const struct spans_import *import)
 {
-    double cost = 0, events = 0;
+    double ticks = 0, events = 0;
     for (size_t i = 0; i < import->profile->span_threads_count; i++) {
-        cost += import->profile->span_threads[i].cost_ns * import->ns_per_tick;
+        ticks += import->profile->span_threads[i].cost_ns; /* still in ticks */
         events += (double)import->profile->span_threads[i].events;
     }
+    return events > 0 ? ticks * import->ns_per_tick / events : 0;
+}
+
+/* NULL: no name of the request stands for it. */
+static struct import_spans_sum *sum_of(const struct spans_import *import,
+                                       const struct spans_merged *span,
+                                       struct import_spans_sum *sums, size_t count)
+{
+    uint32_t named = import->region->function[span->function].named;
+    bool any = !(span->flags & SPANS_SEQUENCE) && named > 0 && named <= count;
+    return any ? &sums[named - 1] : NULL;
+}
+
+static void add_all(const struct spans_import *import, struct import_spans_sum *sums, size_t count)
+{
+    double cost_ns = cost_of_event_ns(import);
     for (size_t i = 0; i < import->parts_count; i++) {
         const struct spans_part *part = &import->parts[i];
         const struct spans_merged *span = &import->spans[part->span];
         const struct spans_function *function = &import->region->function[span->function];
-        if ((span->flags & SPANS_SEQUENCE) || function->named == 0 || function->named > count)
+        struct import_spans_sum *sum = sum_of(import, span, sums, count);
+        if (!sum)
             continue;
-        struct import_spans_sum *sum = &sums[function->named - 1];
         if (!sum->visits)
             sum->entry = function->entry;
         sum->inside |= function->inside != 0;
         add_part(import, part, span, sum);
-        sum->cost_ns = events > 0 ? cost / events : 0;
+        sum->cost_ns = cost_ns;
     }
     for (size_t i = 0; i < import->spans_count; i++) {
         const struct spans_merged *span = &import->spans[i];
-        uint32_t named = import->region->function[span->function].named;
-        if (span->flags & SPANS_SEQUENCE || named == 0 || named > count)
+        struct import_spans_sum *sum = sum_of(import, span, sums, count);
+        if (!sum)
             continue;
-        sums[named - 1].preemptions += span->preemptions;
-        sums[named - 1].sleeps += span->sleeps;
+        sum->preemptions += span->preemptions;
+        sum->sleeps += span->sleeps;
     }
 }
 
