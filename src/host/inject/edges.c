@@ -2,8 +2,8 @@
 /*
  * Where a loop is entered and left, as places for markers: it begins at the end of each block that leads to its head from outside, and
  * ends at the start of each block that it leads to. Those may be reached otherwise as well: an end without a beginning means nothing.
- * Nothing is put inside the loop, which runs as it is, unless such a block is too short for a jump: then it ends at the end of the block
- * that leads there, which costs two jumps in each iteration that comes by.
+ * Nothing is put inside the loop, which runs as it is, unless such a block is too short for a jump or in a loop that follows: then it ends
+ * at the end of the block that leads there, which costs two jumps in each iteration that comes by.
  *
  * All of a loop's places or none: one that is not seen to end would lose its time, one that is not seen to begin likewise.
  */
@@ -46,10 +46,14 @@ static bool add_site(struct seeking *seeking, enum inject_hook_kind kind, enum p
     struct inject_site site = {.kind = (uint8_t)kind, .where = (uint8_t)where, .to = to};
     if (!patch_plan_site(seeking->module, seeking->function, start, end, where, &site.plan, &why))
         return refuse(seeking, why.sentence);
-    for (size_t i = 0; i < seeking->count; i++)
-        if (seeking->sites[i].plan.entry == site.plan.entry)
-            return (seeking->sites[i].kind == kind && seeking->sites[i].where == where) ||
-                   refuse(seeking, "it is left where it is entered");
+    for (size_t i = 0; i < seeking->count; i++) {
+        const struct inject_site *other = &seeking->sites[i];
+        if (other->plan.entry == site.plan.entry && other->kind == kind && other->where == where)
+            return true;
+        if (site.plan.entry < other->plan.entry + other->plan.window_bytes &&
+            other->plan.entry < site.plan.entry + site.plan.window_bytes)
+            return refuse(seeking, "it is left where it is entered");
+    }
     if (seeking->count == INJECT_SITES_MAX)
         return refuse(seeking, "it is entered and left in too many places");
     seeking->sites[seeking->count++] = site;
@@ -85,12 +89,22 @@ static bool add_at_edge(struct seeking *seeking, enum inject_hook_kind kind,
                     flow->blocks[block].start, end, to);
 }
 
+/* Is the block executed in each iteration of a loop that the one in question is not in? */
+static bool is_in_another(const struct seeking *seeking, uint32_t block)
+{
+    const struct cfg *flow = seeking->flow;
+    uint32_t around = flow->blocks[block].loop;
+    return around && !cfg_loop_holds(flow, around, flow->loops[seeking->loop].head);
+}
+
 /* In the block, or one behind it that it leads to in any case. */
 static bool add_behind(struct seeking *seeking, uint32_t block)
 {
     const struct cfg *flow = seeking->flow;
     for (unsigned step = 0;; step++) {
         const struct cfg_block *at = &flow->blocks[block];
+        if (is_in_another(seeking, block))
+            return false;
         if (add_site(seeking, INJECT_SITE_END, PATCH_SITE_START, at->start, at->end, 0))
             return true;
         if (step == EXIT_STEPS || at->edges != 1 || (at->flags & CFG_EXIT) ||

@@ -245,6 +245,7 @@ struct inject_module *inject_modules_get(struct inject_modules *modules,
                                          const struct inject_mapping *mapping);
 /* Imports of modules met since the last call. */
 void inject_modules_imports(struct inject_modules *modules);
+
 /* ---- where a loop is entered and left (edges.c) ---------------------------------------------- */
 
 enum { INJECT_SITES_MAX = 32 };

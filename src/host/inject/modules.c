@@ -117,6 +117,21 @@ static bool is_hooked(const struct inject_modules *modules, const struct inject_
     return false;
 }
 
+/* The hook whose code lies on some of the same bytes; NULL: there is none. */
+static const struct inject_hook *hook_on(const struct inject_modules *modules,
+                                         const struct inject_module *module,
+                                         const struct patch_plan *plan)
+{
+    for (size_t i = 0; i < modules->hooks_count; i++) {
+        const struct inject_hook *other = modules->hooks[i];
+        if (other->module == module && other->kind != INJECT_CALLED &&
+            plan->entry < other->plan.entry + other->plan.window_bytes &&
+            other->plan.entry < plan->entry + plan->window_bytes)
+            return other;
+    }
+    return NULL;
+}
+
 enum want { WANT_NAMED, WANT_BUILT, WANT_HOT, WANT_LOCKING };
 
 enum {
@@ -160,6 +175,10 @@ static void want(struct inject_modules *modules, struct inject_module *module, s
     if (!plan(modules, module, function, why, &planned, &reason)) {
         if (reason.sentence[0])
             refuse(modules, module, number, reason.sentence);
+        return;
+    }
+    if (planned.kind == INJECT_JUMP && hook_on(modules, module, &planned.plan)) {
+        refuse(modules, module, number, "a marker or a loop is timed in its first instructions");
         return;
     }
     enum spans_entry entry = planned.kind == INJECT_CALLED ? SPANS_CALLED : planned.plan.kind;
@@ -257,6 +276,20 @@ static uint32_t number_of_loop(struct inject_modules *modules, const struct inje
     return number;
 }
 
+/* Can all of a loop's places be hooked beside those that are? What another loop of the same name leads to is the same place. */
+static bool are_free(const struct inject_modules *modules, const struct inject_module *module,
+                     uint32_t named, const struct inject_site *sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct inject_hook *other = hook_on(modules, module, &sites[i].plan);
+        if (other && (modules->region->function[other->number].named != named ||
+                      other->kind != sites[i].kind || other->where != sites[i].where ||
+                      other->plan.entry != sites[i].plan.entry))
+            return false;
+    }
+    return true;
+}
+
 static void want_loop(struct inject_modules *modules, struct inject_module *module,
                       const struct inject_loop *loop)
 {
@@ -267,6 +300,10 @@ static void want_loop(struct inject_modules *modules, struct inject_module *modu
     meet(modules, loop->named - 1);
     bool good = inject_loop_sites(module->patch, loop->function, loop->head, sites, &count, &inside,
                                   reason);
+    if (good && !are_free(modules, module, loop->named, sites, count)) {
+        good = false;
+        snprintf(reason, sizeof reason, "it is entered or left where another region is timed");
+    }
     uint32_t number = good ? number_of_loop(modules, module, loop) : 0;
     if (!number)
         inject_unhooked_add(modules->unhooked, modules->request->functions[loop->named - 1],
@@ -274,7 +311,8 @@ static void want_loop(struct inject_modules *modules, struct inject_module *modu
     if (number)
         modules->region->function[number].inside |= inside;
     for (size_t i = 0; number && i < count; i++) {
-        struct inject_hook *hook = add_hook(modules);
+        struct inject_hook *hook =
+            hook_on(modules, module, &sites[i].plan) ? NULL : add_hook(modules);
         if (hook)
             *hook = (struct inject_hook){.module = module,
                                          .number = number,

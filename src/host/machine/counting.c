@@ -2,9 +2,9 @@
 #include "machine/counting.h"
 
 #include "machine/events.h"
+#include "machine/internal.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
@@ -32,27 +32,18 @@ static void fill_attributes(const struct machine_counter *counter,
     };
 }
 
-static int open_counter(const struct perf_event_attr *attributes, pid_t process)
-{
-    return (int)syscall(SYS_perf_event_open, attributes, process, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
 static void try_counter(struct machine_counter *counter)
 {
     struct perf_event_attr attributes;
     fill_attributes(counter, &attributes);
-    int file = open_counter(&attributes, 0);
-    counter->refused = file < 0 ? errno : 0;
-    if (file >= 0)
-        close(file);
+    counter->refused = machine_event_try(&attributes);
 }
 
 /* False: libpfm4 does not know it. */
 static bool encode(const char *name, struct machine_counter *counter)
 {
-    struct perf_event_attr attributes = {.size = sizeof attributes};
-    pfm_perf_encode_arg_t argument = {.attr = &attributes, .size = sizeof argument};
-    if (pfm_get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument) != PFM_SUCCESS)
+    struct perf_event_attr attributes;
+    if (machine_event_encode(name, PFM_PLM3, &attributes) != PFM_SUCCESS)
         return false;
     counter->type = attributes.type;
     counter->config = attributes.config;
@@ -186,8 +177,7 @@ void machine_counters_all(void (*take)(void *context, const char *unit,
 
 bool machine_has_counters(void)
 {
-    return access(MACHINE_EVENTS_SYSFS "/cpu/type", R_OK) == 0 ||
-           access(MACHINE_EVENTS_SYSFS "/cpu_core/type", R_OK) == 0;
+    return machine_has_driver(MACHINE_EVENTS_SYSFS);
 }
 
 const char *machine_counter_refusal(const struct machine_counter *counter)
@@ -218,7 +208,8 @@ void machine_counting_begin(struct machine_counting *counting,
         fill_attributes(&counters[i], &attributes);
         attributes.inherit = 1;
         attributes.enable_on_exec = 1;
-        counting->files[i] = open_counter(&attributes, child);
+        counting->files[i] =
+            (int)syscall(SYS_perf_event_open, &attributes, child, -1, -1, PERF_FLAG_FD_CLOEXEC);
     }
 }
 

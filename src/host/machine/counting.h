@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Events counted over a whole program from outside: which there are, found by opening each, and how often they happened in a child and
- * all that came of it. What the processor counts happens in user mode or in the kernel, each by itself ("CYCLES:u", "CYCLES:k"); the
+ * its descendants. What the processor counts happens in user mode or in the kernel, each by itself ("CYCLES:u", "CYCLES:k"); the
  * kernel's own events are one number. Hardware counters have not been tried: the machines that this was written on have none.
  *
  * Not thread-safe (libpfm4 keeps global state). Never prints.
@@ -40,7 +40,7 @@ void machine_counters_all(void (*take)(void *context, const char *unit,
 /* Has the kernel a driver for the processor's counters? */
 bool machine_has_counters(void);
 
-/* A clause for errno of an attempt. */
+/* Why it is refused, a clause. */
 const char *machine_counter_refusal(const struct machine_counter *counter);
 
 struct machine_count {

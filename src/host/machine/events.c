@@ -6,6 +6,8 @@
  */
 #include "machine/events.h"
 
+#include "machine/internal.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib.h>
@@ -71,6 +73,11 @@ static bool has_device(const char *sysfs, const char *name)
     return access(path, R_OK) == 0;
 }
 
+bool machine_has_driver(const char *sysfs)
+{
+    return has_device(sysfs, "cpu") || has_device(sysfs, "cpu_core");
+}
+
 static enum base_status find_ibs(const char *sysfs, struct machine_events *events)
 {
     char path[512];
@@ -94,14 +101,14 @@ enum base_status machine_events_find(const char *sysfs, struct machine_events *e
 {
     enum base_status status = find_ibs(sysfs, events);
     /* libpfm4 knows the processor even where a hypervisor hides its counters. */
-    if (status != BASE_OK && (has_device(sysfs, "cpu") || has_device(sysfs, "cpu_core")))
+    if (status != BASE_OK && machine_has_driver(sysfs))
         status = find_by_name(NULL, events);
     return status;
 }
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static int encode_named(const char *name, int levels, struct perf_event_attr *attributes)
+int machine_event_encode(const char *name, int levels, struct perf_event_attr *attributes)
 {
     pfm_perf_encode_arg_t argument = {.attr = attributes, .size = sizeof argument};
     memset(attributes, 0, sizeof *attributes);
@@ -109,8 +116,7 @@ static int encode_named(const char *name, int levels, struct perf_event_attr *at
     return pfm_get_os_event_encoding(name, levels, PFM_OS_PERF_EVENT_EXT, &argument);
 }
 
-/* 0: it can be counted. */
-static int try_event(struct perf_event_attr *attributes)
+int machine_event_try(struct perf_event_attr *attributes)
 {
     long file = syscall(SYS_perf_event_open, attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (file < 0)
@@ -124,11 +130,11 @@ static int try_event(struct perf_event_attr *attributes)
 static int choose_levels(const char *name, struct perf_event_attr *attributes)
 {
     if (attributes->type == PERF_TYPE_SOFTWARE &&
-        encode_named(name, PFM_PLM3 | PFM_PLM0, attributes) == PFM_SUCCESS &&
-        try_event(attributes) == 0)
+        machine_event_encode(name, PFM_PLM3 | PFM_PLM0, attributes) == PFM_SUCCESS &&
+        machine_event_try(attributes) == 0)
         return 0;
-    encode_named(name, PFM_PLM3, attributes);
-    return try_event(attributes);
+    machine_event_encode(name, PFM_PLM3, attributes);
+    return machine_event_try(attributes);
 }
 
 bool machine_event_named(const char *name, struct instrumented_event *event, char *reason,
@@ -137,7 +143,7 @@ bool machine_event_named(const char *name, struct instrumented_event *event, cha
     struct perf_event_attr attributes;
     int known = pfm_initialize();
     if (known == PFM_SUCCESS)
-        known = encode_named(name, PFM_PLM3, &attributes);
+        known = machine_event_encode(name, PFM_PLM3, &attributes);
     int refused = known == PFM_SUCCESS ? choose_levels(name, &attributes) : 0;
     pfm_terminate();
     if (known != PFM_SUCCESS)
