@@ -111,8 +111,8 @@ struct import_spans_sum {
     bool inside;               /* as in struct spans_function */
     uint64_t visits, recorded; /* executions; of these, timed */
     uint64_t preemptions, sleeps;
-    double sum_ns;         /* of all visits, an estimate if not all were timed */
-    double min_ns, max_ns; /* of those timed; 0 if there are none */
+    double sum_ns;                  /* of all visits, an estimate if not all were timed */
+    double min_ns, max_ns;          /* of those timed; 0 if there are none */
     double preempted_ns, asleep_ns; /* of all visits likewise; the former is no part of sum_ns */
     double cost_ns;                 /* estimated, of timing a visit */
 };
