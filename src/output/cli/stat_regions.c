@@ -148,18 +148,26 @@ static enum launch_outcome prepare(struct timing *timing)
     return outcome;
 }
 
-/* The first reason that is given of what the name stands for. */
-static const char *reason_of(const struct timing *timing, const struct stat_region *region)
+/* The first of what the name stands for that was not hooked; NULL: there is none. */
+static const struct inject_unhooked *unhooked_of(const struct timing *timing, const char *name)
 {
     const struct inject_result *hooks = &timing->spans.hooks;
-    const char *name = region->name;
-    if (region->loop && !timing->subject->heads[region - timing->measuring->regions].count)
-        return "the program has no loop with instructions of that line, as far as its debug "
-               "information says (compile with -g)";
     for (size_t i = 0; i < hooks->unhooked_count; i++)
         if (fnmatch(name, hooks->unhooked[i].name, 0) == 0 ||
             strcmp(name, hooks->unhooked[i].name) == 0)
-            return hooks->unhooked[i].reason;
+            return &hooks->unhooked[i];
+    return NULL;
+}
+
+static const char *reason_of(const struct timing *timing, const struct stat_region *region)
+{
+    const struct inject_result *hooks = &timing->spans.hooks;
+    const struct inject_unhooked *unhooked = unhooked_of(timing, region->name);
+    if (region->loop && !timing->subject->heads[region - timing->measuring->regions].count)
+        return "the program has no loop with instructions of that line, as far as its debug "
+               "information says (compile with -g)";
+    if (unhooked)
+        return unhooked->reason;
     return hooks->patching_refused ? "the program's memory cannot be written"
                                    : "it was not executed";
 }
@@ -206,9 +214,22 @@ static bool say_inside(const struct timing *timing, const struct stat_region *re
 {
     char sentence[512];
     snprintf(sentence, sizeof sentence,
-             "the loop %.200s of #%u is left to code too short for a jump: it was timed by jumps "
-             "inside it, which make each iteration about a cycle longer",
+             "the loop %.200s of #%u is left to code too short for a jump, or to another loop: it "
+             "was timed by jumps inside it, two more in each iteration",
              region->name, timing->subject->id + 1);
+    return stat_degraded(timing->measuring, sentence);
+}
+
+/* Of several functions or loops of one name some were timed, and others not: the time is not that of all. */
+static bool say_partial(const struct timing *timing, const struct stat_region *region)
+{
+    const struct inject_unhooked *unhooked = unhooked_of(timing, region->name);
+    char sentence[1024];
+    if (!unhooked)
+        return true;
+    snprintf(sentence, sizeof sentence, "times of %.200s in #%u are without %.200s: %.300s",
+             region->name, timing->subject->id + 1,
+             region->loop ? "one of its loops" : unhooked->name, unhooked->reason);
     return stat_degraded(timing->measuring, sentence);
 }
 
@@ -221,7 +242,8 @@ static bool take_sums(struct timing *timing)
         return false;
     for (size_t i = 0; i < measuring->regions_count; i++) {
         const struct stat_region *region = &measuring->regions[i];
-        if (sums[i].inside && !say_inside(timing, region))
+        if ((sums[i].inside && !say_inside(timing, region)) ||
+            (sums[i].recorded && !say_partial(timing, region)))
             return false;
         if (!(sums[i].recorded ? add_visit(measuring, region, &sums[i]) : add_skip(timing, region)))
             return stat_fail(measuring, LAUNCH_FAILED, "%s.", base_status_text(BASE_NO_MEMORY));
