@@ -405,22 +405,24 @@ static int stat_run(const struct settings *settings, int count, char **operands)
                                        .own = own,
                                        .output =
                                            settings->output ? settings->output : "stat.headroom"};
-    char **words = calloc((size_t)count + 1, sizeof *words);
-    if (own->list_events && count == 0) {
-        free(words);
+    if (own->list_events)
         return stat_events_list(settings);
+    if (count == 0)
+        return say_usage("stat", "no command to run was given");
+    if (!own->levels != !own->build)
+        return say_usage("stat", "--levels and --build are given together");
+    if (own->build && !strstr(own->build, "{}"))
+        return say_usage("stat", "--build has no {}, where the level's option is put");
+    char **words = calloc((size_t)count + 1, sizeof *words);
+    if (!words) {
+        say("%s.", base_status_text(BASE_NO_MEMORY));
+        return LAUNCH_FAILED;
     }
-    if (words)
-        memcpy(words, operands, (size_t)count * sizeof *words);
-    size_t commands_count = words && count ? divide(count, words, commands) : 0;
-    int code = count == 0 ? say_usage("stat", "no command to run was given")
-               : !commands_count
-                   ? say_usage("stat", "expected up to %d commands, divided by 'vs'", STAT_COMMANDS)
-               : !own->levels != !own->build
-                   ? say_usage("stat", "--levels and --build are given together")
-               : own->build && !strstr(own->build, "{}")
-                   ? say_usage("stat", "--build has no {}, where the level's option is put")
-                   : run_all(&measuring, commands, commands_count, count, operands);
+    memcpy(words, operands, (size_t)count * sizeof *words);
+    size_t commands_count = divide(count, words, commands);
+    int code = commands_count ? run_all(&measuring, commands, commands_count, count, operands)
+                              : say_usage("stat", "expected up to %d commands, divided by 'vs'",
+                                          STAT_COMMANDS);
     free(words);
     return code;
 }
