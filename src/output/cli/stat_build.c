@@ -101,6 +101,14 @@ static bool make_directory(struct stat_measuring *measuring)
                      strerror(reason));
 }
 
+/* With its directory. */
+static void remove_copy(char *path)
+{
+    unlink(path);
+    *strrchr(path, '/') = 0;
+    rmdir(path);
+}
+
 static bool copy_bytes(int from, int to, off_t bytes)
 {
     while (bytes > 0) {
@@ -112,30 +120,42 @@ static bool copy_bytes(int from, int to, off_t bytes)
     return true;
 }
 
-/* The program keeps its name: some do different things by it. */
-static bool copy_program(struct stat_measuring *measuring, const char *level,
-                         char path[LAUNCH_PATH_BYTES])
+/* False: errno. */
+static bool copy_file(const char *path, const char *copy)
 {
-    char copy[LAUNCH_PATH_BYTES];
     struct stat info;
-    const char *slash = strrchr(path, '/');
-    int bytes = snprintf(copy, sizeof copy, "%s/%s", measuring->directory, level);
-    bool good = bytes < (int)sizeof copy && (mkdir(copy, 0700) == 0 || errno == EEXIST);
-    good = good && snprintf(copy + bytes, sizeof copy - (size_t)bytes, "/%s",
-                            slash ? slash + 1 : path) < (int)(sizeof copy - (size_t)bytes);
     int from = open(path, O_RDONLY | O_CLOEXEC);
-    int to = good && from >= 0 ? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700) : -1;
-    good = to >= 0 && fstat(from, &info) == 0 && copy_bytes(from, to, info.st_size);
+    int to = from >= 0 ? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700) : -1;
+    bool good = to >= 0 && fstat(from, &info) == 0 && copy_bytes(from, to, info.st_size);
     int reason = errno;
-    if (to >= 0)
-        good = close(to) == 0 && good;
+    if (to >= 0 && close(to) != 0 && good) {
+        good = false;
+        reason = errno;
+    }
     if (from >= 0)
         close(from);
-    if (!good)
-        return stat_fail(measuring, LAUNCH_FAILED, "cannot copy '%.1000s' to '%.1000s': %s.", path,
-                         copy, strerror(reason));
-    strcpy(path, copy);
-    return true;
+    errno = reason;
+    return good;
+}
+
+/* The copy is in a directory of its own, for it keeps the program's name: some do different things by it. */
+static bool copy_program(struct stat_measuring *measuring, char path[LAUNCH_PATH_BYTES])
+{
+    char copy[LAUNCH_PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    int bytes =
+        snprintf(copy, sizeof copy, "%.3100s/%zu", measuring->directory, measuring->subjects_count);
+    bool made = mkdir(copy, 0700) == 0;
+    snprintf(copy + bytes, sizeof copy - (size_t)bytes, "/%.900s", slash ? slash + 1 : path);
+    if (made && copy_file(path, copy)) {
+        strcpy(path, copy);
+        return true;
+    }
+    stat_fail(measuring, LAUNCH_FAILED, "cannot copy '%.1000s' to '%.1000s': %s.", path, copy,
+              strerror(errno));
+    if (made)
+        remove_copy(copy);
+    return false;
 }
 
 bool stat_build(struct stat_measuring *measuring, const char *level, char path[LAUNCH_PATH_BYTES])
@@ -154,10 +174,10 @@ bool stat_build(struct stat_measuring *measuring, const char *level, char path[L
     if (!good)
         stat_fail(measuring, LAUNCH_FAILED, "'%.1000s' failed: nothing was measured.", line.bytes);
     util_text_free(&line);
-    return good && copy_program(measuring, level, path);
+    return good && copy_program(measuring, path);
 }
 
-/* Nothing but what was put there. */
+/* Removes only what was put there. */
 void stat_build_end(struct stat_measuring *measuring)
 {
     if (!measuring->directory[0])
@@ -167,9 +187,7 @@ void stat_build_end(struct stat_measuring *measuring)
         strcpy(path, measuring->subjects[i].path);
         if (strncmp(path, measuring->directory, strlen(measuring->directory)) != 0)
             continue;
-        unlink(path);
-        *strrchr(path, '/') = 0;
-        rmdir(path);
+        remove_copy(path);
     }
     rmdir(measuring->directory);
 }
