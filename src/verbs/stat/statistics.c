@@ -7,9 +7,8 @@
 
 enum {
     EXACT_PAIRS = 100, /* up to which the distribution of rank sums is counted out      */
-    EXACT_EACH = 40,   /* likewise, of two sessions                                     */
     WALSH_MOST = 3000, /* pairs of which all means of two are taken                     */
-    MODES_LEAST = 10,  /* values of which modes can be told                             */
+    MODES_LEAST = 10,  /* values, of which modes are looked for                         */
 };
 
 #define TAIL    0.025 /* on each side of 95 % */
@@ -198,61 +197,5 @@ enum base_status statistics_paired(const double *first, const double *second, si
             means[filled++] = (log(second[i] / first[i]) + log(second[j] / first[j])) / 2;
     make_ratio(means, filled, cut, made);
     free(means);
-    return BASE_OK;
-}
-
-/* ---- two sessions ---------------------------------------------------------------------------- */
-
-/* How many of the smallest ratios are left out on each side: SIZE_MAX as above. */
-static size_t rank_sum_cut(size_t m, size_t n)
-{
-    size_t all = m * n;
-    if (m > EXACT_EACH || n > EXACT_EACH) {
-        double width = sqrt((double)m * (double)n * (double)(m + n + 1) / 12);
-        double cut = floor((double)all / 2 - Z_TAIL * width);
-        return cut < 1 ? SIZE_MAX : (size_t)cut;
-    }
-    /* ways[i][u]: of the orders of i of the first and as many of the second as were added */
-    static const size_t row = EXACT_EACH * EXACT_EACH + 1;
-    double *ways = calloc((m + 1) * row, sizeof *ways), sum = 0, whole = 0;
-    size_t cut = SIZE_MAX;
-    if (!ways)
-        return SIZE_MAX;
-    for (size_t i = 0; i <= m; i++)
-        ways[i * row] = 1;
-    /* f(i, j, u) = f(i - 1, j, u - j) + f(i, j - 1, u): the largest is of the first, or of the second */
-    for (size_t j = 1; j <= n; j++)
-        for (size_t i = 1; i <= m; i++)
-            for (size_t u = i * j + 1; u-- > j;)
-                ways[i * row + u] += ways[(i - 1) * row + u - j];
-    for (size_t u = 0; u <= all; u++)
-        whole += ways[m * row + u];
-    for (size_t u = 0; u <= all && cut == SIZE_MAX; u++) {
-        sum += ways[m * row + u];
-        if (sum > TAIL * whole) {
-            cut = u;
-            break;
-        }
-    }
-    free(ways);
-    return cut == 0 ? SIZE_MAX : cut;
-}
-
-enum base_status statistics_unpaired(const double *first, size_t first_count, const double *second,
-                                     size_t second_count, struct statistics_ratio *made)
-{
-    size_t filled = 0;
-    if (first_count == 0 || second_count == 0) {
-        *made = (struct statistics_ratio){0};
-        return BASE_OK;
-    }
-    double *ratios = malloc(first_count * second_count * sizeof *ratios);
-    if (!ratios)
-        return BASE_NO_MEMORY;
-    for (size_t i = 0; i < first_count; i++)
-        for (size_t j = 0; j < second_count; j++)
-            ratios[filled++] = log(second[j] / first[i]);
-    make_ratio(ratios, filled, rank_sum_cut(first_count, second_count), made);
-    free(ratios);
     return BASE_OK;
 }

@@ -10,8 +10,6 @@
  *                              two, with the interval that Wilcoxon's signed-rank test does not reject (Hodges and Lehmann
  *                              1963). The order within a round was random, so of two equal things the differences are
  *                              symmetric whatever the machine did meanwhile, and the interval holds its level exactly.
- *   ratio of two sessions      the median of all ratios of one to another, with the interval of Mann and Whitney's test. This
- *                              does not see what changed between the sessions.
  *
  * Values are positive and finite. Thread-safe.
  */
@@ -41,9 +39,6 @@ struct statistics_ratio {
 /* second[i] / first[i], of the same round. BASE_NO_MEMORY: *made is untouched. */
 enum base_status statistics_paired(const double *first, const double *second, size_t count,
                                    struct statistics_ratio *made);
-/* Any of `second` to any of `first`. Likewise. */
-enum base_status statistics_unpaired(const double *first, size_t first_count, const double *second,
-                                     size_t second_count, struct statistics_ratio *made);
 
 /* Beyond this distance from the median, in units of a robust standard deviation, a value is an outlier. */
 #define STATISTICS_OUTLIER 5.0
