@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Repeated runs: each region a box plot for each command and level, with every run as a dot; below, the runs of the chosen one in their order.
-import { h, nameSpan } from "./dom.js";
+import { h, nameSpan, svg } from "./dom.js";
 import { percent, several } from "./format.js";
 
 const WIDTH = 560, ROW = 46, LEFT = 8, UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
-const SVG = "http://www.w3.org/2000/svg";
 
-function svg(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
+// Four figures: what is compared differs in the third.
 const time = (ns) => {
   const [unit, scale] = UNITS.find(([, least]) => ns >= least) ?? UNITS[3];
   return `${Number((ns / scale).toPrecision(4))} ${unit}`;
 };
 
-const subject = (report, row) => {
-  const found = report.commands.find((c) => c.command === row.command && c.level === row.level);
-  return (row.level ? `-${row.level}: ` : "") + (found?.text ?? `command ${row.command}`);
-};
+const subject = (report, row) => (row.level ? `-${row.level}: ` : "") + report.commands[row.subject].text;
 
 const quantile = (ordered, share) => {
   const at = (ordered.length - 1) * share, low = Math.floor(at);
@@ -83,7 +73,7 @@ function detail(report, name, rows) {
 
 export function renderStat(root, app) {
   const { stat } = app.data.report, names = [...new Set((stat.regions ?? []).map((row) => row.region))];
-  const rowsOf = (name) => stat.regions.filter((row) => row.region === name).map((row) => ({ ...row, number: stat.commands.findIndex((c) => c.command === row.command && c.level === row.level) + 1 }));
+  const rowsOf = (name) => stat.regions.filter((row) => row.region === name).map((row) => ({ ...row, number: row.subject + 1 }));
   const chosen = names[app.state.line] !== undefined ? app.state.line : 0;
   const to = (index) => {
     app.set({ line: Math.min(Math.max(index, 0), names.length - 1) });
