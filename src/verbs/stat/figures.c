@@ -109,24 +109,29 @@ static bool make_points(struct stat_report *report)
 
 /* ---- figures of a row ------------------------------------------------------------------------ */
 
-static double switches_of(const struct profile_stat_run *run)
+static double measure_of(const struct profile_stat_run *run, enum stat_measure measure)
 {
-    return (double)run->involuntary;
+    const uint64_t measures[] = {
+        [STAT_USER_NS] = run->user_ns,
+        [STAT_SYSTEM_NS] = run->system_ns,
+        [STAT_MINOR_FAULTS] = run->minor_faults,
+        [STAT_MAJOR_FAULTS] = run->major_faults,
+        [STAT_VOLUNTARY] = run->voluntary,
+        [STAT_INVOLUNTARY] = run->involuntary,
+        [STAT_PEAK_BYTES] = run->peak_bytes,
+        [STAT_FAULTS] = run->minor_faults + run->major_faults,
+    };
+    return (double)measures[measure];
 }
 
-static double reads_of(const struct profile_stat_run *run)
-{
-    return (double)run->major_faults;
-}
-
-double stat_median(const struct stat_row *row, double (*of)(const struct profile_stat_run *run))
+double stat_median(const struct stat_row *row, enum stat_measure measure)
 {
     struct statistics made;
     double *values = calloc(row->count, sizeof *values);
     if (!values)
         return 0;
     for (size_t i = 0; i < row->count; i++)
-        values[i] = of(row->points[i].run);
+        values[i] = measure_of(row->points[i].run, measure);
     statistics_of(values, row->count, &made);
     free(values);
     return made.median;
@@ -136,14 +141,14 @@ double stat_median(const struct stat_row *row, double (*of)(const struct profile
 static enum stat_outlier explain(const struct stat_row *row, size_t at)
 {
     const struct profile_stat_run *run = row->points[at].run;
-    if (reads_of(run) > stat_median(row, reads_of))
+    if ((double)run->major_faults > stat_median(row, STAT_MAJOR_FAULTS))
         return STAT_DISK;
-    if (switches_of(run) > 2 * stat_median(row, switches_of) + 4)
+    if ((double)run->involuntary > 2 * stat_median(row, STAT_INVOLUNTARY) + 4)
         return STAT_LOAD;
     return at == 0 ? STAT_FIRST_RUN : STAT_UNEXPLAINED;
 }
 
-/* ordered: the points' times. Slow ones only: what is too fast is no accident of the machine's. */
+/* ordered: the points' times. Slow ones only: no accident makes a run faster. */
 static void find_outliers(struct stat_row *row, const double *ordered)
 {
     double spread = statistics_spread(ordered, row->count, row->ns.median);
@@ -336,8 +341,8 @@ void stat_reason(const struct stat_row *row, char *text, size_t bytes)
     if (!row->sensitive)
         return;
     if (row->waiting > SENSITIVE_WAITING) {
-        print_add(text, bytes, "%s of its time it waits, or for a processor",
-                  print_percent(row->waiting, number));
+        print_add(text, bytes, "it waits for %s of its time%s", print_percent(row->waiting, number),
+                  row->points[0].visit ? "" : ", be it for a processor");
         comma = ", ";
     }
     if (row->preempted > SENSITIVE_TAKEN) {

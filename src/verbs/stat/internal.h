@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of stat: rows of figures (figures.c), what is to be said of one (remarks.c), for people (text.c), as JSON (json.c),
-   in comparisons (compare.c), exports (export.c), on the page (view.c). */
+/* Between the files of stat: rows of figures (figures.c), which are printed for people (text.c), as JSON (json.c), in comparisons (compare.c), exports (export.c), and drawn on the page
+   (view.c). */
 #ifndef HEADROOM_STAT_INTERNAL_H
 #define HEADROOM_STAT_INTERNAL_H
 
@@ -54,8 +54,20 @@ struct stat_report {
 struct stat_report *stat_report_make(const struct profile *profile);
 void stat_report_free(void *report); /* NULL does nothing */
 
-/* Median over the row's runs of what a run has. */
-double stat_median(const struct stat_row *row, double (*of)(const struct profile_stat_run *run));
+/* What a run has besides its time. */
+enum stat_measure {
+    STAT_USER_NS,
+    STAT_SYSTEM_NS,
+    STAT_MINOR_FAULTS,
+    STAT_MAJOR_FAULTS,
+    STAT_VOLUNTARY,
+    STAT_INVOLUNTARY,
+    STAT_PEAK_BYTES,
+    STAT_FAULTS, /* of both kinds */
+};
+
+/* Median over the row's runs. */
+double stat_median(const struct stat_row *row, enum stat_measure measure);
 
 /* Why a region is sensitive to the operating system, a clause; "" if it is not. */
 void stat_reason(const struct stat_row *row, char *text, size_t bytes);

@@ -45,30 +45,14 @@ static void ratio_member(struct json *json, const struct statistics_ratio *ratio
 
 /* ---- medians of what runs have --------------------------------------------------------------- */
 
-#define MEASURE(member)                                                                            \
-    static double member##_of(const struct profile_stat_run *run)                                  \
-    {                                                                                              \
-        return (double)run->member;                                                                \
-    }
-MEASURE(user_ns)
-MEASURE(system_ns)
-MEASURE(minor_faults)
-MEASURE(major_faults)
-MEASURE(voluntary)
-MEASURE(involuntary)
-MEASURE(peak_bytes)
-
-static const struct {
-    const char *name;
-    double (*of)(const struct profile_stat_run *run);
-} measures[] = {
-    {"user_ns", user_ns_of},
-    {"system_ns", system_ns_of},
-    {"minor_faults", minor_faults_of},
-    {"major_faults", major_faults_of},
-    {"voluntary_switches", voluntary_of},
-    {"involuntary_switches", involuntary_of},
-    {"peak_bytes", peak_bytes_of},
+static const char *const measure_names[] = {
+    [STAT_USER_NS] = "user_ns",
+    [STAT_SYSTEM_NS] = "system_ns",
+    [STAT_MINOR_FAULTS] = "minor_faults",
+    [STAT_MAJOR_FAULTS] = "major_faults",
+    [STAT_VOLUNTARY] = "voluntary_switches",
+    [STAT_INVOLUNTARY] = "involuntary_switches",
+    [STAT_PEAK_BYTES] = "peak_bytes",
 };
 
 static void outliers_member(struct json *json, const struct stat_row *row)
@@ -104,11 +88,7 @@ static void visit_members(struct json *json, const struct stat_report *report,
     json_decimal(json, "visits_timed", row->recorded, 9);
     statistics_member(json, "visit_ns", &row->visit_ns);
     json_known(json, "visit_cycles", clocked, row->visit_ns.median / report->cycle_ns, 6);
-    json_key(json, "iterations");
-    if (iterates)
-        json_number(json, row->iterations, 12);
-    else
-        json_raw(json, "null");
+    json_known(json, "iterations", iterates, row->iterations, 12);
     json_known(json, "iteration_ns", iterates, row->visit_ns.median / row->iterations, 6);
     json_known(json, "iteration_cycles", iterates && clocked,
                row->visit_ns.median / row->iterations / report->cycle_ns, 6);
@@ -128,6 +108,7 @@ static void region_object(struct json *json, const struct stat_report *report,
     json_begin_item(json);
     json_text(json, "region", region->name);
     json_text(json, "kind", stat_kind_names[region->kind]);
+    json_count(json, "subject", row->subject);
     json_count(json, "command", subject->number);
     json_text(json, "level", subject->level);
     json_count(json, "runs", row->count);
@@ -135,8 +116,8 @@ static void region_object(struct json *json, const struct stat_report *report,
     ratio_member(json, &row->ratio);
     if (row->points[0].visit)
         visit_members(json, report, row);
-    for (size_t i = 0; i < BASE_COUNT(measures) && !row->points[0].visit; i++)
-        json_decimal(json, measures[i].name, stat_median(row, measures[i].of), 9);
+    for (unsigned i = 0; i < BASE_COUNT(measure_names) && !row->points[0].visit; i++)
+        json_decimal(json, measure_names[i], stat_median(row, i), 9);
     json_flag(json, "sensitive", row->sensitive);
     json_text(json, "reason", reason[0] ? reason : NULL);
     pair_member(json, "modes_ns", row->modes[0] > 0, row->modes[0], row->modes[1]);
@@ -178,7 +159,7 @@ static void sessions_member(struct json *json, const struct profile *profile)
     json_close(json, ']');
 }
 
-/* Run by run, for who reckons by himself: events are by run. */
+/* Of each run by itself, where the text has medians. */
 static void events_member(struct json *json, const struct profile *profile)
 {
     json_begin(json, "events", '[');

@@ -65,40 +65,10 @@ static void print_times(struct printer *printer, const struct part *part)
     }
 }
 
-static double user_of(const struct profile_stat_run *run)
-{
-    return (double)run->user_ns;
-}
-
-static double system_of(const struct profile_stat_run *run)
-{
-    return (double)run->system_ns;
-}
-
-static double faults_of(const struct profile_stat_run *run)
-{
-    return (double)(run->minor_faults + run->major_faults);
-}
-
-static double voluntary_of(const struct profile_stat_run *run)
-{
-    return (double)run->voluntary;
-}
-
-static double involuntary_of(const struct profile_stat_run *run)
-{
-    return (double)run->involuntary;
-}
-
-static double peak_of(const struct profile_stat_run *run)
-{
-    return (double)run->peak_bytes;
-}
-
 static void print_resources(struct printer *printer, const struct part *part)
 {
-    struct unit unit = unit_for(
-        fmax(stat_median(&part->rows[0], user_of), stat_median(&part->rows[0], system_of)));
+    struct unit unit = unit_for(fmax(stat_median(&part->rows[0], STAT_USER_NS),
+                                     stat_median(&part->rows[0], STAT_SYSTEM_NS)));
     char cells[6][32];
     fprintf(printer->out,
             "\n  %s       user, %-2s  system  page faults  gave up CPU  lost CPU   peak memory%s\n",
@@ -106,12 +76,12 @@ static void print_resources(struct printer *printer, const struct part *part)
     for (size_t i = 0; i < part->count; i++) {
         const struct stat_row *row = &part->rows[i];
         fprintf(printer->out, "  #%-4u %8s%8s %12s %12s %9s  %12s\n", row->subject + 1,
-                print_in(stat_median(row, user_of), unit, cells[0]),
-                print_in(stat_median(row, system_of), unit, cells[1]),
-                print_quantity(stat_median(row, faults_of), cells[2]),
-                print_quantity(stat_median(row, voluntary_of), cells[3]),
-                print_quantity(stat_median(row, involuntary_of), cells[4]),
-                print_size((uint64_t)stat_median(row, peak_of), cells[5]));
+                print_in(stat_median(row, STAT_USER_NS), unit, cells[0]),
+                print_in(stat_median(row, STAT_SYSTEM_NS), unit, cells[1]),
+                print_quantity(stat_median(row, STAT_FAULTS), cells[2]),
+                print_quantity(stat_median(row, STAT_VOLUNTARY), cells[3]),
+                print_quantity(stat_median(row, STAT_INVOLUNTARY), cells[4]),
+                print_size((uint64_t)stat_median(row, STAT_PEAK_BYTES), cells[5]));
     }
 }
 
