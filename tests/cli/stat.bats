@@ -91,7 +91,7 @@ value()
     try 0 "$HEADROOM" stat -q -a -n 4 -- ./spin 1000
     try 0 "$HEADROOM" stat -q -a -n 1 -- ./spin 2000
     try 0 "$HEADROOM" report --format json stat.headroom
-    [ "$(value "[len(s['sessions']), [x['runs'] for x in s['regions']], [x['text'] for x in s['commands']]]" out)" = \
+    [ "$(value "[len(s['sessions']), [x['runs'] for x in s['regions']], [s['commands'][x['subject']]['text'] for x in s['regions']]]" out)" = \
         "[3, [7, 1], ['./spin 1000', './spin 2000']]" ]
     before=$(cksum <stat.headroom)
     "${CC:-cc}" -O1 -g spin.c -o spin
@@ -117,6 +117,9 @@ value()
     [ "$(value "[x['level'] for x in s['regions']]" out)" = "['O0', 'O2']" ]
     try 0 "$HEADROOM" stat -n 1 --levels O1,O2 --build 'true {}' -- ./spin 3
     grep -q 'the program built at -O2 is the same as at -O1' err
+    try 0 "$HEADROOM" stat -n 1 -q -o two --levels O0,O2 --build "$build" -- ./spin 3 vs ./spin 4
+    try 0 "$HEADROOM" report --format json two
+    [ "$(value "[[x['command'], x['level']] for x in s['regions']]" out)" = "[[0, 'O0'], [0, 'O2'], [1, 'O0'], [1, 'O2']]" ]
     try 125 "$HEADROOM" stat -n 1 -o none --levels O1,O2 --build 'false {}' -- ./spin 3
     grep -q "'false -O1' failed: nothing was measured" err
     [ ! -e none ]
@@ -210,7 +213,7 @@ regions()
 {
     local names=()
     for name; do names+=(-r "$name"); done
-    try 0 "$HEADROOM" stat -q -n 2 -w 0 -o regions.headroom "${names[@]}" -- ./loops
+    try 0 "$HEADROOM" stat -q -n 2 -w 0 ${trips:+"$trips"} -o regions.headroom "${names[@]}" -- ./loops
     try 0 "$HEADROOM" report --format json regions.headroom
 }
 
@@ -291,4 +294,44 @@ EOF
         [ "$(value "[x['region'] for x in s['not_timed']]" out)" = "['loops.c:3']" ]
         [ "$(value "all(x['iteration_ns'] > 0 and x['iteration_cycles'] > 0 for x in s['regions'] if x['kind'] == 'loop')" out)" = True ]
     done
+}
+
+# In machine code, for it depends on where each byte is: behind `wide` and `narrow` follows another loop at once, behind `narrow` there is no room for a jump
+# in between.
+write_neighbours()
+{
+    for name in wide narrow; do
+        printf '        .globl %s\n        .type %s, @function\n%s:  xor %%eax, %%eax\n        .nops 8\n' $name $name $name
+        printf '1:      inc %%rax\n        cmp %%rdi, %%rax\n        jl 1b\n        xor %%eax, %%eax\n'
+        [ $name = narrow ] || echo '        .nops 5'
+        printf '2:      inc %%rax\n        cmp %%rdi, %%rax\n        jl 2b\n        ret\n        .size %s, . - %s\n' $name $name
+    done >neighbours.s
+    echo '        .section .note.GNU-stack,"",@progbits' >>neighbours.s
+    cat >main.c <<'EOF'
+void wide(long n);
+void narrow(long n);
+int main(void)
+{
+    for (int i = 0; i < 5; i++)
+        wide(100000), narrow(100000);
+    return 0;
+}
+EOF
+    "${CC:-cc}" -g main.c neighbours.s -o loops
+}
+
+@test "loops: one that is left where another is entered is timed, and not both; none has a jump in another" {
+    need_watchpoints
+    write_neighbours
+    lines=($(grep -n 'inc' neighbours.s | cut -d: -f1))
+    trips=--no-trips
+    regions "neighbours.s:${lines[0]}" "neighbours.s:${lines[1]}"
+    [ "$(value "[[x['region'], x['visits']] for x in s['regions'] if x['kind'] == 'loop']" out)" = "[['neighbours.s:${lines[0]}', 5]]" ]
+    [ "$(value "[[x['region'], x['why']] for x in s['not_timed']]" out)" = "[['neighbours.s:${lines[1]}', 'it is entered or left where another region is timed']]" ]
+    [ "$(value "any('by jumps inside it' in x for x in r['degraded'])" out)" = False ]
+    regions "neighbours.s:${lines[1]}"
+    [ "$(value "[x['visits'] for x in s['regions'] if x['kind'] == 'loop']" out)" = '[5]' ]
+    regions "neighbours.s:${lines[2]}"
+    [ "$(value "[x['visits'] for x in s['regions'] if x['kind'] == 'loop']" out)" = '[5]' ]
+    [ "$(value "any('by jumps inside it' in x for x in r['degraded'])" out)" = True ]
 }
