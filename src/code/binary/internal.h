@@ -75,6 +75,8 @@ struct unit *binary_unit(struct binary *binary, uint64_t vaddr);
 bool data_place(const Dwarf_Die *die, uint64_t *start);
 /* Keeps a text as long as the binary, with control characters replaced, and frees it. NULL: no memory, or empty. */
 const char *data_keep(struct binary *binary, struct util_text *text);
+/* The same of a copy; "?" of NULL. */
+const char *data_keep_words(struct binary *binary, const char *words);
 /* 0: no memory. */
 uint32_t data_handle(struct binary *binary, const Dwarf_Die *type, enum types_language language,
                      bool repeated);
@@ -86,5 +88,15 @@ void data_list_units(struct binary *binary);
 /* Loads symbols of data. */
 enum base_status data_symbols(struct binary *binary);
 void data_free(struct data *data);
+
+/* The function at an address, then the blocks and inlined functions that it is in there, outermost first (scopes.c). */
+enum { SCOPES_MAX = 64 };
+size_t scopes_at(struct binary *binary, uint64_t vaddr, Dwarf_Die scopes[SCOPES_MAX]);
+/* Which of them is the function, inlined or not, that a scope belongs to. */
+size_t scope_owner(const Dwarf_Die *scopes, size_t scope);
+/* The name of a function, as people read it. */
+const char *scope_function(struct binary *binary, const Dwarf_Die *scope);
+/* A variable or a parameter? */
+bool scope_is_variable(Dwarf_Die *die);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Rows of line tables. libdw reads them, unit by unit, and sorts them by address, rows of one address as they were. To find the
- * units that have code of one source file, the lists of files at the head of each line table, and its program for the choice of one of
- * them, are looked through here: libdw gives them only with all rows, which for a compiler's own code takes seconds.
+ * units that have code of one source file, this file reads the list of files at the head of each line table, and looks in its program for
+ * opcodes that select one of them: libdw gives them only with all rows, which takes seconds for a program of a compiler's size.
  */
 #include "binary/lines.h"
 
@@ -269,7 +269,7 @@ static bool selects_by_extended(struct bytes *program)
     return defines;
 }
 
-/* Does the program ever choose one of the files? Each sequence begins with file 1. */
+/* Does the program ever select one of the files? Each sequence begins with file 1. */
 static bool selects(struct bytes program, uint64_t opcodes, const uint8_t *operands,
                     const struct matches *matches)
 {

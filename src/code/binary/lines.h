@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Line tables as their rows: which instructions came from a line, and from which line an instruction came. Rows keep what
- * a look-up by address leaves out: those without an instruction of their own (several begin at one address, and their order says
- * which statement was passed there), and whether a debugger stops there.
+ * The rows of line tables: which instructions came from a line, and from which line an instruction came. A look-up by address leaves
+ * out rows without an instruction of their own (where several begin at one address, their order is that of the statements), and
+ * whether a debugger stops at a row.
  *
  * Host side, as the rest of the room: files are hostile, strings live as long as the struct binary.
  */
@@ -16,7 +16,7 @@ struct binary_row {
     const char *file;       /* made absolute; NULL: none */
     uint32_t line;          /* 0: none: the compiler made the code from no line, or from several */
     uint32_t column;        /* 0: unknown */
-    uint32_t discriminator; /* tells apart blocks of one line; 0 */
+    uint32_t discriminator; /* of several blocks of one line; 0 */
     uint32_t view;          /* its place among the rows of its address, from 0 */
     bool statement;         /* is_stmt: a debugger's stop point */
 };
@@ -33,7 +33,7 @@ enum base_status binary_line_rows(struct binary *binary, uint64_t start, uint64_
 
 /*
  * All rows of a source file, unit after unit: `file` is the end of its path, from a slash on. Line tables
- * that never choose it are not read. BASE_NOT_FOUND: no line table names it.
+ * that never select it are not read. BASE_NOT_FOUND: no line table names it.
  */
 enum base_status binary_file_rows(struct binary *binary, const char *file, binary_row_visit *visit,
                                   void *context);

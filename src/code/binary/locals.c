@@ -13,21 +13,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-enum { SCOPES_MAX = 64 };
-
-/* ---- scopes ------------------------------------------------------------------------------------- */
-
-/* The function at an address, then the blocks and inlined functions that it is in there, outermost first. */
-static size_t scopes_at(struct binary *binary, uint64_t vaddr, Dwarf_Die scopes[SCOPES_MAX])
-{
-    struct unit *unit = binary_unit(binary, vaddr);
-    if (!unit || !unit_function(unit, vaddr, &scopes[0]))
-        return 0;
-    size_t count = 1;
-    while (count < SCOPES_MAX && unit_scope_within(&scopes[count - 1], vaddr, &scopes[count]))
-        count++;
-    return count;
-}
+/* ---- places ------------------------------------------------------------------------------------- */
 
 /* The one operation that says where an entry is at an address. False: nowhere, in parts, or by a calculation. */
 static bool location_at(const Dwarf_Die *die, unsigned attribute, uint64_t vaddr, Dwarf_Op *op)
@@ -144,12 +130,6 @@ static void open_frame(struct binary *binary, uint64_t vaddr, const Dwarf_Die *f
     frame->has_base = frame_base(&frame->search, function, &frame->base);
 }
 
-static bool is_variable(Dwarf_Die *die)
-{
-    int tag = dwarf_tag(die);
-    return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
-}
-
 /* Where a variable is in the frame. */
 static bool place_in_frame(const struct frame *frame, const Dwarf_Die *variable, int64_t *from_cfa)
 {
@@ -178,32 +158,12 @@ static bool find_in_scope(const struct frame *frame, const Dwarf_Die *scope, int
     if (dwarf_child((Dwarf_Die *)scope, &child) != 0)
         return false;
     do
-        if (is_variable(&child) && holds(frame, &child, from_cfa, start, bytes)) {
+        if (scope_is_variable(&child) && holds(frame, &child, from_cfa, start, bytes)) {
             *found = child;
             return true;
         }
     while (types_next_sibling(&child));
     return false;
-}
-
-static const char *text_kept(struct binary *binary, const char *words)
-{
-    struct util_text text = {0};
-    util_text_print(&text, "%s", words ? words : "?");
-    return data_keep(binary, &text);
-}
-
-/* The innermost function, of those inlined too, that a scope belongs to. */
-static const char *function_of(struct binary *binary, const Dwarf_Die *scopes, size_t scope)
-{
-    for (size_t i = scope + 1; i-- > 0;) {
-        int tag = dwarf_tag((Dwarf_Die *)&scopes[i]);
-        const char *linkage = types_text(&scopes[i], DW_AT_linkage_name);
-        if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
-            return text_kept(binary, linkage ? names_readable(&binary->names, linkage)
-                                             : types_text(&scopes[i], DW_AT_name));
-    }
-    return NULL;
 }
 
 enum base_status binary_frame_variable(struct binary *binary, uint64_t vaddr, int64_t from_cfa,
@@ -222,12 +182,13 @@ enum base_status binary_frame_variable(struct binary *binary, uint64_t vaddr, in
             !types_of(&found, &type))
             continue;
         enum types_language language = data_language(&scopes[0]);
-        *object = (struct binary_object){.name = text_kept(binary, types_text(&found, DW_AT_name)),
-                                         .type = data_type_name(binary, &type, language),
-                                         .function = function_of(binary, scopes, i),
-                                         .start = (uint64_t)start,
-                                         .bytes = bytes,
-                                         .handle = data_handle(binary, &type, language, false)};
+        *object = (struct binary_object){
+            .name = data_keep_words(binary, types_text(&found, DW_AT_name)),
+            .type = data_type_name(binary, &type, language),
+            .function = scope_function(binary, &scopes[scope_owner(scopes, i)]),
+            .start = (uint64_t)start,
+            .bytes = bytes,
+            .handle = data_handle(binary, &type, language, false)};
         return BASE_OK;
     }
     return BASE_NOT_FOUND;
@@ -261,7 +222,7 @@ static bool find_in_register(const Dwarf_Die *scopes, size_t count, uint64_t vad
         if (dwarf_child((Dwarf_Die *)&scopes[i], &child) != 0)
             continue;
         do
-            if (is_variable(&child) && location_at(&child, DW_AT_location, vaddr, &op) &&
+            if (scope_is_variable(&child) && location_at(&child, DW_AT_location, vaddr, &op) &&
                 is_in_register(&op, &number) && number == wanted && types_of(&child, type))
                 return true;
         while (types_next_sibling(&child));

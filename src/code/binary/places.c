@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Location expressions: what they make of a variable, and in words; and how much of scopes they cover. */
+/* Location expressions: what kind of place they name, in words as well; and how much of scopes they cover. */
 #include "binary/places.h"
 
 #include "binary/internal.h"
@@ -72,7 +72,7 @@ static void print_offset(struct util_text *text, const char *from, int64_t offse
         util_text_print(text, "%s", from);
 }
 
-/* One operation in words; false: there are none for it. */
+/* One operation in words. False: it has none. */
 static bool print_single(const Dwarf_Op *op, struct util_text *text)
 {
     if (is_register(op->atom)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Private to the room: where variables are, as their location expressions and lists say it. */
+/* Private to the room: where variables are, by their location expressions and lists. */
 #ifndef HEADROOM_BINARY_PLACES_H
 #define HEADROOM_BINARY_PLACES_H
 
@@ -11,7 +11,7 @@
 /* Where the variable is when the instruction at vaddr is about to be executed, and in words. */
 enum binary_residence place_at(Dwarf_Die *die, uint64_t vaddr, struct util_text *where);
 
-/* What a location expression makes of a variable. */
+/* The kind of place that a location expression names. */
 enum binary_residence place_kind(const Dwarf_Op *ops, size_t count);
 
 #endif

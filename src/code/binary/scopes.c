@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCOPES_MAX = 64, CLASSES_MAX = 16 };
+enum { CLASSES_MAX = 16 };
 
-static bool is_variable(Dwarf_Die *die)
+bool scope_is_variable(Dwarf_Die *die)
 {
     int tag = dwarf_tag(die);
     return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
@@ -23,8 +23,7 @@ static bool is_function(Dwarf_Die *die)
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-/* The function at an address, then the blocks and inlined functions that it is in there, outermost first. */
-static size_t scopes_at(struct binary *binary, uint64_t vaddr, Dwarf_Die scopes[SCOPES_MAX])
+size_t scopes_at(struct binary *binary, uint64_t vaddr, Dwarf_Die scopes[SCOPES_MAX])
 {
     struct unit *unit = binary_unit(binary, vaddr);
     if (!unit || !unit_function(unit, vaddr, &scopes[0]))
@@ -35,11 +34,18 @@ static size_t scopes_at(struct binary *binary, uint64_t vaddr, Dwarf_Die scopes[
     return count;
 }
 
-static const char *kept(struct binary *binary, const char *words)
+size_t scope_owner(const Dwarf_Die *scopes, size_t scope)
 {
-    struct util_text text = {0};
-    util_text_print(&text, "%s", words ? words : "?");
-    return data_keep(binary, &text);
+    while (scope && !is_function((Dwarf_Die *)&scopes[scope]))
+        scope--;
+    return scope;
+}
+
+const char *scope_function(struct binary *binary, const Dwarf_Die *scope)
+{
+    const char *linkage = types_text(scope, DW_AT_linkage_name);
+    return data_keep_words(binary, linkage ? names_readable(&binary->names, linkage)
+                                           : types_text(scope, DW_AT_name));
 }
 
 /* ---- one variable --------------------------------------------------------------------------------- */
@@ -90,7 +96,7 @@ static struct binary_local describe(struct binary *binary, Dwarf_Die *die, uint6
     struct util_text where = {0};
     int64_t line;
     const char *name = types_text(die, DW_AT_name);
-    local.name = name ? kept(binary, name) : NULL;
+    local.name = name ? data_keep_words(binary, name) : NULL;
     if (types_number(die, DW_AT_decl_line, &line) && line > 0 && line <= UINT32_MAX)
         local.declared = (uint32_t)line;
     set_type(binary, die, language, &local);
@@ -107,13 +113,6 @@ static struct binary_local describe(struct binary *binary, Dwarf_Die *die, uint6
 
 /* ---- all at an address ------------------------------------------------------------------------------ */
 
-static const char *name_of_function(struct binary *binary, const Dwarf_Die *scope)
-{
-    const char *linkage = types_text(scope, DW_AT_linkage_name);
-    return kept(binary,
-                linkage ? names_readable(&binary->names, linkage) : types_text(scope, DW_AT_name));
-}
-
 static bool is_shadowed(const struct binary_locals *locals, size_t before, const char *name)
 {
     for (size_t i = 0; name && i < before; i++)
@@ -126,15 +125,13 @@ static bool add_scope(struct binary *binary, const Dwarf_Die *scopes, size_t sco
                       struct binary_locals *locals)
 {
     Dwarf_Die child;
-    size_t owner = scope, before = locals->count;
-    while (owner && !is_function((Dwarf_Die *)&scopes[owner]))
-        owner--;
-    const char *function = name_of_function(binary, &scopes[owner]);
+    size_t owner = scope_owner(scopes, scope), before = locals->count;
+    const char *function = scope_function(binary, &scopes[owner]);
     enum types_language language = data_language(&scopes[0]);
     if (dwarf_child((Dwarf_Die *)&scopes[scope], &child) != 0)
         return true;
     do {
-        if (!is_variable(&child))
+        if (!scope_is_variable(&child))
             continue;
         struct binary_local local = describe(binary, &child, vaddr, language);
         local.function = function;
@@ -180,7 +177,8 @@ static bool find_child(const Dwarf_Die *parent, const char *name, bool members, 
         return false;
     do {
         int tag = dwarf_tag(found);
-        if ((is_variable(found) || (members && tag == DW_TAG_member)) && is_named(found, name))
+        if ((scope_is_variable(found) || (members && tag == DW_TAG_member)) &&
+            is_named(found, name))
             return true;
     } while (types_next_sibling(found));
     return false;
@@ -211,7 +209,7 @@ static bool class_of(const Dwarf_Die *function, Dwarf_Die *class)
            types_peel(&target, class);
 }
 
-/* The unit, its namespaces and common ones: a name that two of them have is not told apart, and means nothing. */
+/* In the unit and its namespaces. Returns how many variables have the name: of several it is not known which is meant. */
 static size_t find_global(const Dwarf_Die *scope, const char *name, int depth, Dwarf_Die *found)
 {
     Dwarf_Die child;
@@ -258,7 +256,7 @@ enum base_status binary_named(struct binary *binary, uint64_t vaddr, const char 
             continue;
         if (class_of(&scopes[i], &class) && find_member(&class, name, 0, &found))
             return answer(binary, &found, vaddr, &scopes[0], variable);
-        break; /* the variables of the function into which it was inlined are not in its sight */
+        break; /* an inlined function does not see the variables of the one around it */
     }
     if (!count || !unit || find_global(&unit->tree, name, 0, &found) != 1)
         return BASE_NOT_FOUND;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Variables in scope at an instruction: where a debugger finds each of them there, what a name means there, and of how much of
- * their scopes all variables of a file are known at all.
+ * Variables in scope at an instruction: where a debugger finds each of them there, and what a name means there. And for all variables
+ * of a file: in how much of their scopes they have a location.
  *
  * What is returned is what DWARF says. Host side; strings live as long as the struct binary. Location lists are read only from
  * a file opened with binary_options.locations.
@@ -26,7 +26,7 @@ struct binary_local {
     const char *name;     /* NULL: none, as of a parameter without one */
     const char *type;     /* NULL: not known */
     const char *function; /* whose it is; NULL: the file's */
-    const char *where;    /* "rbx", "CFA-24", "0x4060", "3"; "" if it is nowhere */
+    const char *where;    /* "rbx", "frame-24", "0x4060", "3"; "" if it is nowhere */
     uint64_t address;     /* of static storage; 0: it has none */
     uint64_t bytes;       /* 0: not known */
     uint32_t declared;    /* line; 0: unknown */
@@ -48,13 +48,13 @@ void binary_locals_free(struct binary_locals *locals);
 
 /*
  * What a name alone means in a statement at the address, by the scopes of the language: blocks, functions, members of the
- * class, namespaces, the file. BASE_NOT_FOUND: nothing that has one place in static memory all the time, thread-local ones neither.
+ * class, namespaces, the file. BASE_NOT_FOUND: the name means nothing, or nothing that has one fixed address; thread-local variables have none.
  */
 enum base_status binary_named(struct binary *binary, uint64_t vaddr, const char *name,
                               struct binary_local *variable);
 
-/* Bytes of scopes of all local variables and parameters together, and of these where a variable has a location, by what that is.
-   Defined as the totals of llvm-dwarfdump --statistics. */
+/* Bytes of code in the scopes of all local variables and parameters, and how many of these have a location of the variable, by kind.
+   Counted as the totals of llvm-dwarfdump --statistics are. */
 struct binary_coverage {
     uint64_t variables, unknown; /* how many; without any location */
     uint64_t scope_bytes, known_bytes;

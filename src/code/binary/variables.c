@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GLOBAL_ONLY = 1, WITH_FUNCTIONS = 2, SCOPES_MAX = 32 };
+enum { GLOBAL_ONLY = 1, WITH_FUNCTIONS = 2, LEVELS_MAX = 32 };
 /* A variable takes some bytes; hostile entries may be in the tree several times. */
 enum { VARIABLES_MAX = 1 << 22 };
 
@@ -147,7 +147,7 @@ static bool is_scope(int tag, int depth)
 static bool read_scope(struct data *data, const Dwarf_Die *parent, int depth, int level)
 {
     Dwarf_Die die;
-    if (level > SCOPES_MAX || dwarf_child((Dwarf_Die *)parent, &die) != 0)
+    if (level > LEVELS_MAX || dwarf_child((Dwarf_Die *)parent, &die) != 0)
         return true;
     do {
         int tag = dwarf_tag(&die);
@@ -293,7 +293,7 @@ static bool find_declaration(const Dwarf_Die *parent, const char *symbol, Dwarf_
                              int level)
 {
     Dwarf_Die die;
-    if (level > SCOPES_MAX || dwarf_child((Dwarf_Die *)parent, &die) != 0)
+    if (level > LEVELS_MAX || dwarf_child((Dwarf_Die *)parent, &die) != 0)
         return false;
     do {
         int tag = dwarf_tag(&die);
@@ -321,6 +321,13 @@ const char *data_keep(struct binary *binary, struct util_text *text)
         kept = binary->made.texts[number];
     util_text_free(text);
     return kept;
+}
+
+const char *data_keep_words(struct binary *binary, const char *words)
+{
+    struct util_text text = {0};
+    util_text_print(&text, "%s", words ? words : "?");
+    return data_keep(binary, &text);
 }
 
 uint32_t data_handle(struct binary *binary, const Dwarf_Die *type, enum types_language language,
