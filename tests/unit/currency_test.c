@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is read from source files, and the classes of a variable by ways through code that is made here. */
+/* What is read from source files, and the classes of a variable by the paths through code that is made here. */
 #include "currency/currency.h"
 
 #include <setjmp.h>
@@ -54,10 +54,10 @@ static void test_what_is_left_out(void **state)
     reads("void f(void) {\n a = 1", "");
 }
 
-/* ---- ways ------------------------------------------------------------------------------------------------ */
+/* ---- paths ----------------------------------------------------------------------------------------------- */
 
 /*
- * Line n at address n * 0x10 - 0x10 of code made of blocks; `v` is at 0x1000.
+ * Code from START on, by lines; the variable is at V.
  *   nop: 0x90; mov %eax, v(%rip): 89 05 disp32; mov %eax, (%rbx): 89 03; je +n: 74 n; ret: c3
  */
 enum { V = 0x1000, START = 0x100, CODE_MAX = 64 };
@@ -232,7 +232,7 @@ static void test_suspect_by_pointer(void **state)
     assert_int_equal(stops.items[1].class, CURRENCY_SUSPECT);
 }
 
-static void test_suspect_by_ways(void **state)
+static void test_suspect_by_paths(void **state)
 {
     (void)state;
     struct program program = {0};
@@ -276,7 +276,7 @@ int main(void)
         cmocka_unit_test(test_in_order),           cmocka_unit_test(test_stale),
         cmocka_unit_test(test_premature),          cmocka_unit_test(test_merged_store),
         cmocka_unit_test(test_other_line_between), cmocka_unit_test(test_suspect_by_pointer),
-        cmocka_unit_test(test_suspect_by_ways),    cmocka_unit_test(test_call_ends_it),
+        cmocka_unit_test(test_suspect_by_paths),   cmocka_unit_test(test_call_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

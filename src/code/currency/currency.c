@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* What lies in a frame, or is a thread's own, is no variable of static storage. */
+/* A frame, or thread-local storage: no variable of static storage is there. */
 static bool is_elsewhere(const struct isa_access *access, bool framed)
 {
     return access->segment || access->base == BASE_RSP || (framed && access->base == BASE_RBP);
@@ -18,9 +18,7 @@ static void note_access(const struct isa_access *access, bool framed, bool repea
 {
     bool known = !access->unaddressable && access->base < 0 && access->index < 0;
     uint64_t start = (uint64_t)access->displacement;
-    if (is_elsewhere(access, framed))
-        return;
-    if (!(access->direction & ISA_STORE))
+    if (!(access->direction & ISA_STORE) || is_elsewhere(access, framed))
         return;
     if (!known || repeated) {
         event->unknown = access->bytes && !repeated ? access->bytes : UINT16_MAX;

@@ -3,13 +3,13 @@
  * currency: can the value of a variable that lies in memory be trusted where a debugger stops? Optimized code may store it later
  * than the source assigns it, or earlier, so that a debugger shows an old value (the variable is stale there), or one too new
  * (premature). Found by data flow over the machine code of one function: which assignments' lines were passed, and which stores
- * were executed, on all ways to a stop point. The question is that of currency determination (Copperman), the classes are those of
- * Adl-Tabatabai and Gross; they had a compiler tell what it moved, here the line table does: compilers that keep statement
- * frontiers (gcc since 8) leave a row where a statement begins also when its code has gone elsewhere.
+ * were executed, on all paths to a stop point. The question is that of currency determination (Copperman), the classes are those of
+ * Adl-Tabatabai and Gross. Their compiler recorded what it moved; here the line table shows it: compilers that keep statement
+ * frontiers (gcc since 8) leave a row where a statement begins even if its code was moved or removed.
  *
- * Claims are about ways through this function alone, on which nothing unknown happens in between: calls may store anything, and
- * end what is pending; stores through pointers make it suspect. A value may be the same all the same: what is claimed is that
- * it may be the old one.
+ * Claims are about paths through this function alone, on which nothing unknown happens in between: a call may store anything, and
+ * ends what is pending; a store through a pointer makes it suspect. The value shown may happen to be the right one: the claim is
+ * only that it may not be.
  *
  * Host side; pure but for memory, which the number of instructions bounds; code is hostile input. Call cfg_start before.
  */
@@ -23,13 +23,13 @@ enum { CURRENCY_ASSIGNMENTS_MAX = 500, CURRENCY_STATES_MAX = 48, CURRENCY_NAME_M
 /* ---- what a source file assigns --------------------------------------------------------------------- */
 
 /* A line that does nothing but assign to variables: "name = ...;", "name += ...;", "name++, other = ...;", outside of conditions
-   and without calls. What is not certainly such is left out. */
+   and without calls. Doubtful lines are left out. */
 struct currency_assignment {
     uint32_t line;
     char name[CURRENCY_NAME_MAX];
 };
 
-/* Those of a text in C or C++, by line, one for each variable. visit false ends. */
+/* The assignments of a text in C or C++, by line, one for each variable. visit false ends. */
 void currency_read(const char *text, size_t bytes,
                    bool (*visit)(void *context, const struct currency_assignment *assignment),
                    void *context);
@@ -74,9 +74,9 @@ struct currency_variable {
 
 enum currency_class {
     CURRENCY_CURRENT,
-    CURRENCY_STALE,     /* all ways have passed the assignment, and not its store */
-    CURRENCY_PREMATURE, /* all ways have stored what only a later line assigns */
-    CURRENCY_SUSPECT,   /* one of both on some ways, or with an unknown store in between */
+    CURRENCY_STALE,     /* all paths have passed the assignment, and not its store */
+    CURRENCY_PREMATURE, /* all paths have stored what only a later line assigns */
+    CURRENCY_SUSPECT,   /* stale or premature on some paths, or with an unknown store in between */
 };
 
 struct currency_stop {
@@ -84,11 +84,11 @@ struct currency_stop {
     uint32_t shown;    /* the place that a debugger shows there */
     uint32_t assigned; /* the place of the assignment that is late or early */
     uint8_t class;     /* enum currency_class, not CURRENT */
-    bool early;        /* suspect: premature on some ways; else stale */
+    bool early;        /* premature, or suspected of that; else stale, or suspected of that */
 };
 
 /* Stop points of the function at which the variable is not current, by address. BASE_NO_MEMORY; BASE_TOO_LARGE: too many
-   assignments, or too many ways that differ: nothing is claimed then. */
+   assignments, or too many paths that differ: nothing is claimed then. */
 enum base_status currency_find(const struct currency *currency,
                                const struct currency_variable *variable,
                                bool (*visit)(void *context, const struct currency_stop *stop),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Data flow of one variable. What is known on one way to a point is a state; a point has a set of them, few in practice, and
- * what holds in all of them holds there. Sets of states, not one state with "maybe": whether all ways have passed an assignment
- * and not its store cannot be told from what each way may have done.
+ * Data flow of one variable. What is known on one path to a point is a state; a point has a set of them, few in practice, and
+ * what holds in all of them holds there. One state that records what may have happened would not do: an assignment that may have been
+ * passed and a store that may be missing need not belong to the same path.
  *
- * A store that comes before its line is premature only if its line follows on all ways, before anything else happens to the
+ * A store that comes before its line is premature only if its line follows on all paths, before anything else happens to the
  * variable: compilers merge equal stores of several lines, and the one that is left has the line of one of them.
  */
 #include "currency/internal.h"
@@ -33,7 +33,7 @@ struct search {
     uint32_t *work;  /* blocks */
     uint32_t work_count;
     uint8_t **
-        expected; /* by assignment: NULL, or by block: its line follows on all ways from the block's start */
+        expected; /* by assignment: NULL, or by block: its line follows on all paths from the block's start */
     bool no_memory, too_many;
 };
 
@@ -67,7 +67,7 @@ static uint16_t assignment_at(const struct search *search, uint32_t place)
     return 0;
 }
 
-/* Is that stop point still of the assignment's line: the line itself, or code that it calls and that was inlined? */
+/* Does that stop point still belong to the assignment's line: is it the line itself, or in code that was inlined into it? */
 static bool goes_on(const struct search *search, uint16_t assignment,
                     const struct currency_mark *mark)
 {
@@ -117,7 +117,7 @@ static bool stores(const struct search *search, const struct event *event)
     return overlaps(search, event) || is_likely(search, event);
 }
 
-/* ---- what follows on all ways ------------------------------------------------------------------------ */
+/* ---- what follows on all paths ----------------------------------------------------------------------- */
 
 enum following { FOLLOWS, PREVENTED, NOTHING };
 
@@ -150,7 +150,7 @@ static bool follows_out_of(const struct cfg *flow, const uint8_t *expected, uint
     return true;
 }
 
-/* The greatest solution: what holds on all ways. NULL: no memory. */
+/* The greatest solution: what holds on all paths. NULL: no memory. */
 static const uint8_t *expect(struct search *search, uint16_t assignment)
 {
     const struct currency *currency = search->currency;
@@ -182,7 +182,7 @@ static const uint8_t *expect(struct search *search, uint16_t assignment)
     return *expected;
 }
 
-/* Does the assignment's line follow on all ways from behind an event? */
+/* Does the assignment's line follow an event on all paths? */
 static bool is_early(struct search *search, uint16_t assignment, uint32_t block, uint32_t event)
 {
     const struct currency *currency = search->currency;
@@ -241,7 +241,7 @@ static void run_block(struct search *search, uint32_t block, struct state *state
     }
 }
 
-/* ---- all ways ---------------------------------------------------------------------------------------------- */
+/* ---- all paths --------------------------------------------------------------------------------------------- */
 
 static void queue(struct search *search, uint32_t block)
 {

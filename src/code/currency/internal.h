@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of currency: currency.c decodes, flow.c follows the ways. */
+/* Between the files of currency: currency.c decodes, flow.c follows the paths. */
 #ifndef HEADROOM_CURRENCY_INTERNAL_H
 #define HEADROOM_CURRENCY_INTERNAL_H
 
@@ -11,7 +11,7 @@ struct event {
     uint64_t start, end;         /* of what it stores to a known address; end == start: nothing */
     uint32_t marks, marks_count; /* stop points before it: index of the first */
     uint32_t place;              /* of the row that has it */
-    uint16_t unknown;            /* bytes that it stores who knows where; 0: none */
+    uint16_t unknown;            /* bytes that it stores at an unknown address; 0: none */
     bool conditional;            /* the store to a known address may not happen */
     bool calls;
 };

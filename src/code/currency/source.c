@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lines of C and C++ that do nothing but assign to one variable. By tokens, without a parser: a parser needs the arguments of the
- * compiler, the headers and the generated files, which a binary does not come with; what the variable is says DWARF. So only lines are
- * taken about which tokens leave no doubt: one whole statement on a line of its own, that begins with the variable's name. Whether
- * the name is a macro shows when DWARF has no such variable.
+ * compiler, the headers and the generated files, none of which comes with a binary. Which variable a name means is taken from DWARF. So only
+ * lines are taken about which tokens leave no doubt: one whole statement on a line of its own that begins with the variable's name. Of a
+ * name that is a macro DWARF has no variable.
  */
 #include "currency/currency.h"
 
@@ -134,7 +134,7 @@ static bool ends_here(const char *at, const char *end)
     return at == end || is_comment(at, end);
 }
 
-/* What is assigned: no call, no condition, no further assignment, up to a comma or the semicolon. NULL: it is none such. */
+/* The value assigned: no call, no condition, no further assignment, up to a comma or the semicolon. NULL: it is another. */
 static const char *pass_value(const char *at, const char *end)
 {
     int depth = 0;
@@ -189,7 +189,7 @@ static const char *pass_assignment(const char *at, const char *end, char name[CU
     return at ? pass_value(at, end) : NULL;
 }
 
-/* Those of a line, divided by commas: all of them, or none. Returns how many. */
+/* The assignments of a line, divided by commas: all of them, or none. Returns how many. */
 static size_t take_line(const char *at, const char *end, uint32_t line,
                         struct currency_assignment found[ASSIGNMENTS_OF_LINE])
 {
@@ -217,7 +217,7 @@ void currency_read(const char *text, size_t bytes,
                    void *context)
 {
     struct reader reader = {.at = text, .end = text + bytes, .line = 1, .before = ';'};
-    bool begins = true; /* nothing of the line was passed but blanks */
+    bool begins = true; /* only blanks of the line were read */
     while (reader.at < reader.end) {
         if (*reader.at == '\n') {
             reader.at++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* All functions of a file: of how much of their scopes variables are known, and which are not current where. */
+/* All functions of a file: in how much of their scopes variables have a location, and which are not current, and where. */
 #include "origin/internal.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static bool take_stop(void *context, const struct currency_stop *stop)
     return false;
 }
 
-/* By what they are stops of, then by address. */
+/* Stops of one finding together, by address. */
 static int by_finding(const void *a, const void *b)
 {
     const struct currency_stop *first = a, *second = b;
@@ -54,8 +54,7 @@ static bool add_finding(struct profile *profile, const struct function *function
         .file = profile_keep(profile, place->file),
         .line = place->line,
         .class = stop->class,
-        .early =
-            stop->class == CURRENCY_PREMATURE || (stop->class == CURRENCY_SUSPECT && stop->early),
+        .early = stop->early,
         .address = assigned->variable.address,
     };
     return finding->variable != NULL;
@@ -94,7 +93,7 @@ static enum base_status check_variable(struct profile *profile, const struct fun
     return status;
 }
 
-enum base_status check_function(struct profile *profile, struct function *function)
+static enum base_status check_function(struct profile *profile, struct function *function)
 {
     enum base_status status = BASE_OK;
     struct profile_map_run *run = origin_run(profile);

@@ -54,7 +54,7 @@ static bool take_row(void *context, const struct binary_row *row)
     return false;
 }
 
-/* gcc keeps statement frontiers; what clang's tables call statements goes with the instructions. */
+/* gcc keeps statement frontiers; in clang's tables the mark of a statement moves with its instructions. */
 static bool keeps_frontiers(struct binary *binary, uint64_t vaddr)
 {
     const char *producer = binary_producer(binary, vaddr);
@@ -71,7 +71,7 @@ enum base_status function_read(struct binary *binary, uint64_t start, uint64_t e
         status = BASE_NO_MEMORY;
     if (status == BASE_OK)
         status = read_flow(function);
-    function->trusted = keeps_frontiers(binary, start);
+    function->frontiers = keeps_frontiers(binary, start);
     if (status != BASE_OK)
         function_free(function);
     return status;
@@ -253,10 +253,8 @@ static bool cap(void *context, const struct currency_stop *stop)
 {
     const struct capping *capping = context;
     struct currency_stop capped = *stop;
-    if (!capping->function->trusted) {
-        capped.early = capped.class == CURRENCY_PREMATURE || capped.early;
+    if (!capping->function->frontiers)
         capped.class = CURRENCY_SUSPECT;
-    }
     return capping->visit(capping->context, &capped);
 }
 

@@ -25,18 +25,17 @@ static int by_address(const void *a, const void *b)
     return (first->address > second->address) - (first->address < second->address);
 }
 
-/* By build-id; without one by the end of the path. */
+/* By build-id; without one by the name of the file. */
 static uint32_t find_module(const struct profile *beside, struct binary *binary, const char *path)
 {
     uint8_t id[BINARY_BUILD_ID_BYTES];
     size_t bytes = binary_build_id(binary, id);
-    const char *slash = strrchr(path, '/');
     for (uint32_t i = 1; i < beside->modules_count; i++) {
         const struct profile_module *module = &beside->modules[i];
         if (bytes && module->build_id_bytes) {
             if (bytes == module->build_id_bytes && memcmp(id, module->build_id, bytes) == 0)
                 return i;
-        } else if (binary_path_ends(module->path, slash ? slash + 1 : path)) {
+        } else if (binary_path_ends(module->path, origin_base_name(path))) {
             return i;
         }
     }

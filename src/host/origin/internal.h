@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of origin: sources.c reads what source files assign, function.c has a function with its rows, lines.c answers for a
- * place, variables.c says what of variables, check.c goes over all functions.
+ * Between the files of origin: sources.c reads what source files assign, function.c a function with its rows, lines.c answers for a
+ * place, variables.c for the variables there, check.c goes over all functions, heat.c lays another profile's figures beside the code.
  */
 #ifndef HEADROOM_ORIGIN_INTERNAL_H
 #define HEADROOM_ORIGIN_INTERNAL_H
@@ -34,7 +34,7 @@ struct sources {
 void sources_begin(struct sources *sources, const char *program);
 void sources_free(struct sources *sources);
 
-/* What a line assigns, one behind the other; *count 0: nothing, or not known. */
+/* The assignments of a line, an array of *count; 0: it has none, or they are not known. */
 const struct currency_assignment *sources_find(struct sources *sources, const char *path,
                                                uint32_t line, size_t *count);
 
@@ -72,7 +72,7 @@ struct function {
     size_t assigned_count, assigned_capacity;
     struct currency *currency; /* NULL: nothing is assigned */
     bool
-        trusted; /* the compiler keeps a stop point where a statement begins: stale and premature can be told */
+        frontiers; /* its compiler keeps a stop point where each statement begins: without, all is suspect at most */
 };
 
 /* Rows and flow. BASE_MALFORMED: its bytes are not there; BASE_NOT_FOUND: no lines. */
@@ -84,7 +84,7 @@ void function_free(struct function *function);
 
 const struct place *function_place(const struct function *function, uint32_t number);
 
-/* Stop points at which an assigned variable is not current, classes as far as the compiler lets it be told. */
+/* Stop points at which an assigned variable is not current. Without statement frontiers the class is never more than suspect. */
 enum base_status function_stops(const struct function *function, const struct assigned *assigned,
                                 bool (*visit)(void *context, const struct currency_stop *stop),
                                 void *context);
@@ -101,10 +101,10 @@ struct profile_map_run *origin_run(struct profile *profile);
 enum base_status variables_at(struct profile *profile, struct function *function,
                               struct sources *sources, uint64_t vaddr);
 
-/* Appends what is not current in the function. */
-enum base_status check_function(struct profile *profile, struct function *function);
-
-/* The innermost function at an address, as people read it; NULL: not known. */
+/* The function that has the address, not one inlined there, as people read it; NULL: not known. */
 const char *origin_function_name(struct binary *binary, uint64_t vaddr);
+
+/* A path without its directories. */
+const char *origin_base_name(const char *path);
 
 #endif

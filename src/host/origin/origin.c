@@ -62,3 +62,9 @@ const char *origin_function_name(struct binary *binary, uint64_t vaddr)
     size_t count = binary_frames(binary, vaddr, frames, FRAMES_MAX);
     return count ? frames[count - 1].function : NULL;
 }
+
+const char *origin_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

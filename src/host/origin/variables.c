@@ -5,15 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ABSENT = 4, REASON_BYTES = 512 };
+enum { REASON_BYTES = 512 };
 
-_Static_assert((int)PROFILE_MAP_RESIDENCES == (int)BINARY_RESIDENCES, "residences");
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
+_Static_assert((int)PROFILE_MAP_COMPUTED == (int)BINARY_COMPUTED &&
+                   (int)PROFILE_MAP_RESIDENCES == (int)BINARY_RESIDENCES,
+               "residences");
+_Static_assert((int)PROFILE_MAP_CURRENT == (int)CURRENCY_CURRENT &&
+                   (int)PROFILE_MAP_STALE == (int)CURRENCY_STALE &&
+                   (int)PROFILE_MAP_PREMATURE == (int)CURRENCY_PREMATURE &&
+                   (int)PROFILE_MAP_SUSPECT == (int)CURRENCY_SUSPECT,
+               "classes");
 
 static bool add_variable(struct profile *profile, const struct binary_local *local, uint32_t class,
                          uint32_t assigned, const char *reason)
@@ -53,7 +54,7 @@ static void explain(const struct function *function, const struct currency_stop 
                     size_t bytes)
 {
     const struct place *place = function_place(function, stop->assigned);
-    const char *file = base_name(place->file);
+    const char *file = origin_base_name(place->file);
     if (stop->class == CURRENCY_STALE)
         snprintf(reason, bytes, "line %u of %.200s assigns to it, and has not stored it yet",
                  place->line, file);
@@ -96,11 +97,11 @@ static const struct assigned *find_assigned(const struct function *function, uin
 
 /* ---- all ---------------------------------------------------------------------------------------------------- */
 
-/* Of a place that a location list names the compiler says that it has the source's value. */
+/* Where a location list names a place, the compiler says that the source's value is there. */
 static enum base_status add_local(struct profile *profile, const struct binary_local *local)
 {
     bool absent = local->residence == BINARY_NOWHERE;
-    return add_variable(profile, local, absent ? ABSENT : CURRENCY_CURRENT, 0,
+    return add_variable(profile, local, absent ? PROFILE_MAP_ABSENT : PROFILE_MAP_CURRENT, 0,
                         absent ? "its value is nowhere: it was optimized out here" : NULL)
                ? BASE_OK
                : BASE_NO_MEMORY;

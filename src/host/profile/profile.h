@@ -1082,13 +1082,13 @@ struct profile_map_run {
     uint32_t kind;        /* enum profile_map_asked */
     uint32_t line;
     uint32_t absence;            /* enum profile_map_absence */
-    uint32_t previous, next;     /* lines with code; 0: none */
+    uint32_t previous, next;     /* nearest lines with an instruction; 0: none */
     uint32_t shown;              /* line that a debugger shows at `address`; 0: none */
     uint64_t address;            /* for which the variables are listed; 0: none */
     uint64_t ranges;             /* that there are: all may not be rows */
     uint64_t variables, unknown; /* of the file, with --check; without any location */
     uint64_t scope_bytes, known_bytes;
-    uint64_t functions, assignments; /* looked through for variables that are not current */
+    uint64_t functions, assignments; /* examined for variables that are not current */
     uint64_t sources;                /* files that could be read for that */
     uint64_t missing;                /* that could not, or were changed later than the program */
 };
@@ -1109,8 +1109,8 @@ enum profile_map_copy {
 /* Instructions of one line, without a gap; by address. */
 struct profile_map_range {
     uint64_t start,
-        end; /* end == start: the statement was passed here, its code is elsewhere or gone */
-    const char *file;     /* NULL: unknown */
+        end;          /* end == start: the statement begins here, its code is elsewhere or gone */
+    const char *file; /* NULL: unknown */
     const char *function; /* whose line it is; NULL: unknown */
     const char *
         chain; /* into what it is inlined, innermost first: "f (a.c:3); main (a.c:9)"; NULL: it is not */
@@ -1130,7 +1130,17 @@ struct profile_map_instruction {
     double heat;
 };
 
-enum { PROFILE_MAP_RESIDENCES = 7, PROFILE_MAP_CLASSES = 5 };
+enum { PROFILE_MAP_COMPUTED = 4, PROFILE_MAP_RESIDENCES = 7 }; /* of enum binary_residence */
+
+/* Is what a debugger shows of a variable the source's value? */
+enum profile_map_currency {
+    PROFILE_MAP_CURRENT,
+    PROFILE_MAP_STALE,
+    PROFILE_MAP_PREMATURE,
+    PROFILE_MAP_SUSPECT, /* stale or premature on some paths, or perhaps */
+    PROFILE_MAP_ABSENT,
+    PROFILE_MAP_CLASSES
+};
 
 /* In scope at the address that was asked for, the innermost first. */
 struct profile_map_variable {
@@ -1141,12 +1151,12 @@ struct profile_map_variable {
     const char *reason;   /* one clause; NULL: none */
     uint32_t declared;
     uint32_t residence; /* enum binary_residence */
-    uint32_t class;     /* 0 current, 1 stale, 2 premature, 3 suspect, 4 absent */
+    uint32_t class;     /* enum profile_map_currency */
     uint32_t assigned;  /* line of the assignment that is late or early; 0 */
     uint32_t shadowed;
 };
 
-/* Bytes of scopes in which variables reside so. */
+/* In how many bytes of their scopes variables reside there. */
 struct profile_map_class {
     uint32_t residence; /* enum binary_residence */
     uint64_t bytes;
@@ -1158,12 +1168,12 @@ struct profile_map_finding {
     const char *variable;
     const char *file; /* of the assignment */
     uint32_t line;
-    uint32_t class;   /* 1 stale, 2 premature, 3 suspect */
-    uint32_t early;   /* 1: premature, if it is */
+    uint32_t class;   /* enum profile_map_currency: stale, premature or suspect */
+    uint32_t early;   /* 1: premature, or suspected of that; 0: stale */
     uint64_t address; /* of the variable */
 };
 
-/* Where. By finding. */
+/* A stop point of a finding; by finding. */
 struct profile_map_stop {
     uint32_t finding;
     uint64_t address;
