@@ -78,7 +78,7 @@ ask()
 
 @test "a line without code: the next, the previous and the nearest with code" {
     run -0 ask '(map["code"], map["previous"], map["next"], map["ranges"])' --at code.c:13 fast
-    [ "$output" = "('gone', 12, 14, [])" ]
+    [ "$output" = "('gone', 12, 15, [])" ] # line 14 only begins there: its first instruction is of line 15
     run -0 ask '(map["code"], map["previous"])' --at code.c:1000 fast
     [ "$output" = "('outside', 28)" ]
     run -0 ask '(map["code"], map["next"])' --at code.c:23 slow
@@ -94,6 +94,68 @@ ask()
     [[ $output == *"'counter': ('current', 'memory')"* && $output == *"'x': ('current', 'memory')"* ]]
     run -0 ask '{v["name"]: v["class"] for v in map["variables"]}["never"]' --at code.c:26 fast
     [ "$output" = absent ]
+}
+
+@test "copies: what begins outside of a loop is not hoisted out of it, and what handles single numbers is no vector" {
+    cat >copies.c <<'EOF'
+__attribute__((noipa)) double scaled(int x, const double *by)
+{
+    double made = x;
+    return made + (*by < 0 ? -*by : *by);
+}
+__attribute__((noipa)) void add(double *restrict to, const double *restrict from)
+{
+    for (int i = 0; i < 1024; i++)
+        to[i] += from[i];
+}
+__attribute__((noipa)) long mixed(const long *values, long count, long a, long b)
+{
+    long all = 7;
+    for (long i = a; i < count; i++)
+        all = all * values[i] + a / b;
+    return all;
+}
+int main(int count, char **words)
+{
+    double values[1024] = {count}, more[1024] = {2};
+    long numbers[] = {1, 2, 3, 4};
+    add(values, more);
+    return (int)(scaled(count, values) + mixed(numbers, 4, count, 3)) == (words != 0);
+}
+EOF
+    gcc -O3 -g -o copies copies.c
+    run -0 ask '"vector" in {r["copy"] for r in map["ranges"]}' --at scaled copies
+    [ "$output" = False ]
+    run -0 ask '"vector" in {r["copy"] for r in map["ranges"]}' --at copies.c:9 copies
+    [ "$output" = True ]
+    run -0 ask '"hoisted" in {r["copy"] for r in map["ranges"]}' --at copies.c:14 copies
+    [ "$output" = False ]
+    run -0 ask '"hoisted" in {r["copy"] for r in map["ranges"]}' --at copies.c:15 copies
+    [ "$output" = True ]
+}
+
+@test "a function, not a part that was split off it" {
+    cat >split.c <<'EOF'
+#include <stdlib.h>
+int state;
+__attribute__((cold, noipa)) void fail(int x);
+__attribute__((noipa)) int whole(int x)
+{
+    if (__builtin_expect(x == 77, 0)) {
+        fail(x);
+        abort();
+    }
+    return x + state;
+}
+__attribute__((noipa)) void fail(int x) { state = x; }
+int main(int count, char **words) { return whole(count) + (words == 0); }
+EOF
+    gcc -O2 -g -o split split.c
+    nm split | grep -q ' whole.cold$'
+    run -0 ask '10 in {r["line"] for r in map["ranges"]}' --at whole split
+    [ "$output" = True ]
+    run -0 ask '10 in {r["line"] for r in map["ranges"]}' --at whole.cold split
+    [ "$output" = False ]
 }
 
 @test "--check: a whole file, which diff and check read" {
@@ -134,7 +196,7 @@ ask()
         run -0 ask 'sorted({r["inlined_into"][0].split(" ")[0] for r in map["ranges"] if r["inlined_into"]})' --at thrice.h:3 many
         [ "$output" = "['main', 'use']" ]
         run -0 ask '({r["function"] for r in map["ranges"]}, [v["name"] for v in map["variables"]], map["previous"])' --at third.c:3 many
-        [ "$output" = "({'alone'}, ['x'], 2)" ]
+        [ "$output" = "({'alone'}, ['x'], 0)" ] # no instruction is of line 1 or 2
     done
 }
 

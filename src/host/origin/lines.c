@@ -29,7 +29,7 @@ struct answering {
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* A row without an instruction where no statement begins says nothing. */
+/* Rows without an instruction are kept where a statement begins. */
 static bool add_row(struct answering *answering, const struct binary_row *row)
 {
     if (row->end == row->start && !row->statement)
@@ -49,6 +49,8 @@ static bool take_line(void *context, const struct binary_row *row)
     answering->file = row->file;
     if (line == wanted)
         return add_row(answering, row);
+    if (row->end == row->start)
+        return true; /* passed there, and no code of it */
     if (line && line < wanted && line > answering->previous)
         answering->previous = line;
     if (line > wanted && (!answering->next || line < answering->next))
@@ -121,10 +123,9 @@ static const char *chain_of(struct profile *profile, const struct binary_frame *
     size_t used = 0;
     for (size_t i = 1; i < count && used < sizeof chain - 1; i++) {
         const char *file = frames[i].file ? frames[i].file : "?";
-        const char *slash = strrchr(file, '/');
         int bytes = snprintf(chain + used, sizeof chain - used, "%s%.200s (%.200s:%u)",
                              used ? "; " : "", frames[i].function ? frames[i].function : "?",
-                             slash ? slash + 1 : file, frames[i].line);
+                             origin_base_name(file), frames[i].line);
         used += bytes > 0 ? (size_t)bytes : 0;
     }
     return count > 1 ? profile_keep(profile, chain) : NULL;
@@ -164,34 +165,76 @@ static bool is_same_chain(const struct profile_map_range *a, const struct profil
            profile_same_text(a->function, b->function) && profile_same_text(a->chain, b->chain);
 }
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Are the first two operands the same register? */
+static bool is_of_itself(const char *operands)
+{
+    size_t first = strcspn(operands, ",");
+    const char *second = operands + first + strspn(operands + first, ", ");
+    return *operands == '%' && strncmp(operands, second, first) == 0 &&
+           (!second[first] || second[first] == ',');
+}
+
+/*
+ * Packed vector instructions, but for those that compilers use on single numbers as well: to clear a register, to copy one, to load a
+ * constant, to change or take a sign.
+ */
 static bool is_vector(const char *text)
 {
     size_t name = strcspn(text, " ");
-    bool packed =
-        name > 2 && text[name - 2] == 'p' && (text[name - 1] == 's' || text[name - 1] == 'd');
-    bool integer = (text[0] == 'p' || (text[0] == 'v' && text[1] == 'p')) && strstr(text, "mm");
-    return packed || integer;
+    const char *operands = text + name + strspn(text + name, " ");
+    const char *stem = text + (text[0] == 'v');
+    if (!strstr(operands, "mm"))
+        return false;
+    if (stem[0] == 'p')
+        return !((begins(stem, "pxor") || begins(stem, "pcmpeq")) && is_of_itself(operands));
+    if (name <= 2 || text[name - 2] != 'p' || (text[name - 1] != 's' && text[name - 1] != 'd'))
+        return false;
+    if (begins(stem, "mov"))
+        return strchr(operands, '(') != NULL;
+    return !begins(stem, "and") && !begins(stem, "or") && !begins(stem, "xor");
 }
 
-static bool has_vectors(const struct profile *profile, const struct profile_map_range *range)
+static bool is_jump(const char *text)
+{
+    return text[0] == 'j';
+}
+
+static bool has_instruction(const struct profile *profile, const struct profile_map_range *range,
+                            bool (*is)(const char *text))
 {
     const struct profile_map_instruction *rows = profile->map_instructions;
     size_t count = profile->map_instructions_count;
     for (size_t i = BASE_FIRST(k, count, rows[k].address >= range->start);
          i < count && rows[i].address < range->end; i++)
-        if (is_vector(rows[i].text))
+        if (is(rows[i].text))
             return true;
     return false;
 }
 
-/* What the range is, beside another of the same line in the same copy of its function; the stronger of what it was held for. */
-static uint32_t beside(struct answering *answering, const struct profile_map_range *range,
-                       const struct profile_map_range *other)
+/* Is the line's statement in more loops than the range? A `for` begins outside of its loop, and its condition is tested there, too. */
+static bool left_loop(const struct profile *profile, const struct profile_map_range *range)
 {
-    if (range->depth < other->depth)
+    for (size_t i = 0; i < profile->map_ranges_count; i++) {
+        const struct profile_map_range *other = &profile->map_ranges[i];
+        if (other->statement && other->depth <= range->depth && is_same_chain(range, other))
+            return false;
+    }
+    return !has_instruction(profile, range, is_jump);
+}
+
+/* What the range is, beside another of the same line in the same copy of its function. left: see left_loop. */
+static uint32_t beside(struct answering *answering, const struct profile_map_range *range,
+                       bool left, const struct profile_map_range *other)
+{
+    if (left && range->depth < other->depth)
         return range->start < other->start ? PROFILE_MAP_HOISTED : PROFILE_MAP_SUNK;
     if (!range->statement || !other->statement || range->column != other->column ||
-        range->depth > other->depth)
+        range->depth != other->depth)
         return PROFILE_MAP_PART;
     if (range->depth && need_function(answering, range->start) &&
         other->start >= answering->function.start && other->start < answering->function.end &&
@@ -201,10 +244,11 @@ static uint32_t beside(struct answering *answering, const struct profile_map_ran
     return PROFILE_MAP_DUPLICATE;
 }
 
-static void tell_copy(struct answering *answering, struct profile_map_range *range)
+/* The strongest of what it is beside all others. */
+static void set_copy(struct answering *answering, struct profile_map_range *range)
 {
     const struct profile *profile = answering->profile;
-    bool elsewhere = false;
+    bool elsewhere = false, left = left_loop(profile, range);
     for (size_t i = 0; i < profile->map_ranges_count; i++) {
         const struct profile_map_range *other = &profile->map_ranges[i];
         if (other == range || other->line != range->line || other->end == other->start ||
@@ -214,10 +258,10 @@ static void tell_copy(struct answering *answering, struct profile_map_range *ran
             elsewhere = true;
             continue;
         }
-        uint32_t copy = beside(answering, range, other);
+        uint32_t copy = beside(answering, range, left, other);
         range->copy = copy > range->copy ? copy : range->copy;
     }
-    if (range->end > range->start && has_vectors(profile, range))
+    if (has_instruction(profile, range, is_vector))
         range->copy = PROFILE_MAP_VECTOR;
     if (range->copy == PROFILE_MAP_SINGLE && elsewhere && range->chain)
         range->copy = PROFILE_MAP_INLINED;
@@ -232,7 +276,7 @@ static bool has_code(const struct answering *answering, const struct binary_row 
     return false;
 }
 
-/* Beside all lines of some code, those that were passed without an instruction say nothing where the line has code as well. */
+/* In the code of several lines, a row without an instruction is left out where its line has code as well. */
 static void drop_passed(struct answering *answering)
 {
     size_t kept = 0;
@@ -258,10 +302,10 @@ static enum base_status add_ranges(struct answering *answering)
     return BASE_OK;
 }
 
-static void tell_copies(struct answering *answering)
+static void set_copies(struct answering *answering)
 {
     for (size_t i = 0; i < answering->profile->map_ranges_count; i++)
-        tell_copy(answering, &answering->profile->map_ranges[i]);
+        set_copy(answering, &answering->profile->map_ranges[i]);
 }
 
 /* ---- instructions ------------------------------------------------------------------------------------------ */
@@ -355,7 +399,7 @@ static enum base_status conclude(struct answering *answering, uint64_t vaddr)
     if (status == BASE_OK)
         status = add_instructions(answering);
     if (status == BASE_OK)
-        tell_copies(answering);
+        set_copies(answering);
     if (status == BASE_OK)
         status = add_variables(answering, vaddr);
     return status;
@@ -397,14 +441,32 @@ static enum base_status at_line(struct answering *answering, char *error)
     return conclude(answering, stop_point(answering));
 }
 
+enum { NO_FUNCTION, COLD_PART, VARIANT, ITSELF };
+
+static unsigned rank_of(const char *name, const char *wanted)
+{
+    if (!binary_is_named(name, wanted))
+        return NO_FUNCTION;
+    return strstr(name, ".cold") ? COLD_PART : strchr(name, '.') ? VARIANT : ITSELF;
+}
+
+/* The function itself, else what the compiler made of it, else a part of that: linkers put foo.cold before foo. */
 static bool find_function(struct answering *answering, uint64_t *start, uint64_t *end)
 {
+    uint64_t from, to;
     const char *name = NULL;
-    for (uint64_t at = 0; binary_next_function(answering->binary, at, start, end, &name) == BASE_OK;
-         at = *end > *start ? *end : *start + 1)
-        if (binary_is_named(name, answering->place->function))
-            return true;
-    return false;
+    unsigned best = NO_FUNCTION;
+    for (uint64_t at = 0; best != ITSELF &&
+                          binary_next_function(answering->binary, at, &from, &to, &name) == BASE_OK;
+         at = to > from ? to : from + 1) {
+        unsigned rank = rank_of(name, answering->place->function);
+        if (rank <= best)
+            continue;
+        best = rank;
+        *start = from;
+        *end = to;
+    }
+    return best != NO_FUNCTION;
 }
 
 /* A debugger stops behind what sets up the frame: at the second line. */
