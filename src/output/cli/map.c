@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `headroom map`: a line, a function or an instruction of a file in; its code beside its source and its variables out. Or a whole
- * file, whose debug information is checked. Nothing is run.
+ * `headroom map`: given a line, a function or an instruction of a file, prints its code beside its source and its variables. Or checks the
+ * debug information of a whole file. Nothing is run.
  */
 #include "cli/common.h"
 #include "cli/verbs.h"
@@ -42,7 +42,7 @@ static bool is_number(const char *text)
     return *text && text[strspn(text, "0123456789")] == 0 && strlen(text) < 10;
 }
 
-/* "0xADDRESS", "FILE:LINE", else a function. False: an address that is none. */
+/* "0xADDRESS", "FILE:LINE", else a function. False: no valid address follows 0x. */
 static bool read_place(const char *word, struct mapping *mapping, struct origin_place *place)
 {
     const char *colon = strrchr(word, ':');
@@ -180,17 +180,16 @@ static int map_run(const struct settings *settings, int count, char **operands)
     return map_file(settings, operands[0], count, operands);
 }
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ---------------------------------------------------------------------------------- */
 
 static const struct option_spec map_options[] = {
     {"at", 0, OPTION_TEXT, OWN(map_settings, at), .argument = "PLACE",
      .help =
-         "The place: FILE:LINE of a source file, of whose path the end is enough; a FUNCTION; or "
-         "the address of an instruction, 0x..., as the file has it."},
+         "The place: FILE:LINE of a source file, given by the end of its path or more; a FUNCTION; "
+         "or the address of an instruction, 0x..., as in the ELF file."},
     {"check", 0, OPTION_FLAG, OWN(map_settings, check), .value = 1,
-     .help = "Check all of FILE: of how much of their scopes variables have a location, and which "
-             "variables in static memory may not be current at which lines."},
+     .help = "Check all of FILE: in how much of their scopes variables have a location, and which "
+             "variables in static memory may not be current, and on which lines."},
     {"profile", 0, OPTION_PROFILE, OWN(map_settings, profile), .argument = "PROFILE",
      .help =
          "Print beside each instruction its share of what PROFILE measured of this program: CPU "
@@ -210,25 +209,21 @@ const struct verb map_verb = {
     .arguments = "--at PLACE|--check [--] FILE",
     .description =
         "Reports which instructions of FILE, a program or library with debug information, come "
-        "from a "
-        "source line, and from which lines the instructions of a function, or of the basic block "
-        "around an address, come: inlined copies with their callers, pieces that were moved out of "
-        "loops, repeated, or made of vector instructions. Of a line without code the nearest ones "
-        "that "
-        "have some are named. Nothing is run.\n\n"
-        "Below that stand the variables in scope where a debugger stops there, with where it finds "
-        "them, and whether what it shows is what the source says: current; not resident, where "
-        "their value is nowhere; and, of variables in static memory, stale, when a line that was "
-        "passed assigns to it and the value is stored only later; premature, when a value is "
-        "stored "
-        "before the line that assigns it; suspect, when one of both holds on some ways there, or "
-        "something unknown may have been stored in between. A value may happen to be the same all "
-        "the same.\n\n"
+        "from a source line, and from which lines the instructions of a function, or of the basic "
+        "block around an address, come: inlined copies with their callers, pieces that were moved "
+        "out of loops, repeated, or made of vector instructions. If a line has no code, the "
+        "nearest lines with code are named. Nothing is run.\n\n"
+        "Then the variables in scope where a debugger stops there are listed, each with its "
+        "location, and whether the value that a debugger shows is that of the source: current; or "
+        "not resident, if the value is nowhere. Variables in static memory may also be stale, if "
+        "a line that was passed assigns to them and the value is stored only later; premature, if "
+        "the value is stored before the line that assigns it; or suspect, if one of these holds "
+        "on some paths only, or something unknown may have been stored in between. The value "
+        "shown may still happen to be the right one.\n\n"
         "What is assigned is read from the source files, if they are there and not newer than "
-        "FILE: "
-        "lines that do nothing but assign to one variable. Of code of other compilers than gcc, "
-        "whose line tables do not say where statements begin that have no code left, nothing is "
-        "called worse than suspect.",
+        "FILE: from lines that do nothing but assign to variables. Compilers other than gcc do "
+        "not record in their line tables where statements begin whose code was removed: of their "
+        "code nothing is called worse than suspect.",
     .exit_status =
         "0 on success, 1 if the file cannot be read, has no debug information, or has no "
         "such line, function or instruction; 2 for wrong options.",

@@ -10,14 +10,12 @@
 
 enum { HEAT_COLUMNS = 7, ADDRESS_COLUMNS = 10, ROWS_IN_TEXT = 200 };
 
-/* Source files are told by what is printed before the first of their lines. */
 struct pane {
     struct printer *printer;
     unsigned source, assembly; /* columns */
     const char *file;
     const char *function, *chain; /* of the last range */
-    size_t next;                  /* instruction */
-    bool heat;
+    bool begun, heat;
 };
 
 static const char *colour_of(const struct pane *pane, uint32_t line)
@@ -74,10 +72,10 @@ static void note_context(struct pane *pane, const struct profile_map_range *rang
 {
     struct printer *printer = pane->printer;
     char line[TEXT_BYTES] = "", name[NAME_BYTES], place[TEXT_BYTES];
-    if (pane->next && profile_same_text(pane->function, range->function) &&
+    if (pane->begun && profile_same_text(pane->function, range->function) &&
         profile_same_text(pane->chain, range->chain) && profile_same_text(pane->file, range->file))
         return;
-    pane->next = 1;
+    pane->begun = true;
     pane->function = range->function;
     pane->chain = range->chain;
     pane->file = range->file;
@@ -101,14 +99,13 @@ static void remark(const struct pane *pane, const struct profile_map_range *rang
     const struct profile_map_run *run = map_run_of(pane->printer->profile);
     if (run->kind != PROFILE_MAP_LINE)
         return;
-    print_add(line, sizeof line, "%s", map_copy_words[range->copy]);
+    print_add(line, sizeof line, "%s",
+              range->end > range->start
+                  ? map_copy_words[range->copy]
+                  : "the statement begins here, its code is elsewhere or gone");
     if (range->depth)
         print_add(line, sizeof line, "%sin %u loop%s", line[0] ? ", " : "", range->depth,
                   print_plural(range->depth));
-    if (range->end == range->start)
-        print_add(line, sizeof line,
-                  "%sthe statement is passed here, its code is elsewhere or gone",
-                  line[0] ? ", " : "");
     if (!line[0])
         return;
     fprintf(pane->printer->out, "    ");

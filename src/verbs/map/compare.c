@@ -6,10 +6,7 @@
 #include "compare/findings.h"
 #include "map/internal.h"
 
-#include <string.h>
-
-enum { STALE, PREMATURE, SUSPECT };
-
+/* By class, from PROFILE_MAP_STALE on. */
 static const struct diff_kind kinds[] = {
     {.name = "stale",
      .heading = "Stale variables",
@@ -28,12 +25,6 @@ static const struct diff_kind kinds[] = {
      .untested = true},
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
-}
-
 static double stops_of(const struct profile *profile, uint32_t class)
 {
     double stops = 0;
@@ -48,19 +39,20 @@ static double stops_of(const struct profile *profile, uint32_t class)
 static void add_findings(struct diff_side *side, const struct diff_part *part)
 {
     const struct profile *profile = side->profile;
-    for (uint32_t k = STALE; k <= SUSPECT; k++)
-        side->wholes[part->first_kind + k].amount = stops_of(profile, k + 1);
+    for (uint32_t k = 0; k < BASE_COUNT(kinds); k++)
+        side->wholes[part->first_kind + k].amount = stops_of(profile, PROFILE_MAP_STALE + k);
     for (uint32_t i = 0; i < profile->map_findings_count; i++) {
         const struct profile_map_finding *row = &profile->map_findings[i];
         size_t count;
         map_stops_of(profile, i, &count);
-        struct compare_finding *made = diff_add(side, part, row->class - 1, i);
+        struct compare_finding *made = diff_add(side, part, row->class - PROFILE_MAP_STALE, i);
         if (!made)
             return;
         made->functions[0] =
             diff_hash_text(diff_hash_text(0, row->function), row->variable) + row->early;
         made->exact[0] =
-            base_mix64(diff_hash_text(made->functions[0], base_name(row->file)) + row->line);
+            base_mix64(diff_hash_text(made->functions[0], row->file ? name_base(row->file) : NULL) +
+                       row->line);
         made->lines[0] = row->line;
         made->amount = (double)count;
     }
@@ -74,9 +66,11 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
         return;
     diff_add_figure(side, "map.", "known", DIFF_SHARE,
                     run->scope_bytes ? (double)run->known_bytes / (double)run->scope_bytes : 0);
-    diff_add_figure(side, "map.", "stale", DIFF_COUNT, stops_of(side->profile, 1));
-    diff_add_figure(side, "map.", "premature", DIFF_COUNT, stops_of(side->profile, 2));
-    diff_add_figure(side, "map.", "suspect", DIFF_COUNT, stops_of(side->profile, 3));
+    diff_add_figure(side, "map.", "stale", DIFF_COUNT, stops_of(side->profile, PROFILE_MAP_STALE));
+    diff_add_figure(side, "map.", "premature", DIFF_COUNT,
+                    stops_of(side->profile, PROFILE_MAP_PREMATURE));
+    diff_add_figure(side, "map.", "suspect", DIFF_COUNT,
+                    stops_of(side->profile, PROFILE_MAP_SUSPECT));
 }
 
 static void describe(const struct diff_side *side, const struct diff_part *part,

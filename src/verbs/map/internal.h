@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of map: words and sums (map.c), for people (text.c, and the code code_text.c), as JSON (json.c), in comparisons
-   (compare.c) exports (export.c) and on the page (view.c). */
+/* Between the files of map: words (map.c), the report for people (text.c, its code code_text.c), JSON (json.c), comparisons (compare.c),
+   exports (export.c), the page (view.c). */
 #ifndef HEADROOM_MAP_INTERNAL_H
 #define HEADROOM_MAP_INTERNAL_H
 
@@ -24,7 +24,7 @@ const struct profile_map_run *map_run_of(const struct profile *profile);
 const struct profile_map_stop *map_stops_of(const struct profile *profile, uint32_t finding,
                                             size_t *count);
 
-/* "its value may be the old one: line 3 assigns to it and stores it later" */
+/* "assigned on line 3 of a.c, stored later" */
 void map_explain(const struct profile_map_finding *finding, char *text, size_t bytes);
 struct advice map_advice(const struct profile_map_finding *finding);
 

@@ -2,8 +2,6 @@
 /* Words of map, and what it is to the other rooms. */
 #include "map/internal.h"
 
-#include <string.h>
-
 const char *const map_residence_names[] = {"absent",   "register",    "memory", "constant",
                                            "computed", "entry_value", "pieces"};
 const char *const map_residence_words[] = {"nowhere",    "a register",    "memory",
@@ -16,10 +14,10 @@ const char *const map_copy_names[] = {"single",  "inlined", "duplicate", "part",
 const char *const map_copy_words[] = {"",
                                       "an inlined copy",
                                       "the statement again",
-                                      "a part of it",
+                                      "a part of the statement",
                                       "hoisted out of a loop",
                                       "sunk out of a loop",
-                                      "again in the same loop: unrolled",
+                                      "the statement again, in the same loop",
                                       "vector instructions"};
 const char *const map_absence_names[] = {"present", "gone", "outside"};
 
@@ -42,15 +40,10 @@ const struct profile_map_stop *map_stops_of(const struct profile *profile, uint3
 
 void map_explain(const struct profile_map_finding *finding, char *text, size_t bytes)
 {
-    const char *file = finding->file ? finding->file : "?";
-    const char *slash = strrchr(file, '/');
-    file = slash ? slash + 1 : file;
-    snprintf(text, bytes,
-             finding->class == 1   ? "assigned on line %u of %s, stored later"
-             : finding->class == 2 ? "assigned on line %u of %s, stored before"
-             : finding->early      ? "assigned on line %u of %s, on some ways perhaps stored before"
-                                   : "assigned on line %u of %s, on some ways perhaps stored later",
-             finding->line, file);
+    bool suspect = finding->class == PROFILE_MAP_SUSPECT;
+    snprintf(text, bytes, "assigned on line %u of %s, %sstored %s", finding->line,
+             finding->file ? name_base(finding->file) : "?",
+             suspect ? "on some paths perhaps " : "", finding->early ? "before" : "later");
 }
 
 struct advice map_advice(const struct profile_map_finding *finding)
@@ -62,7 +55,7 @@ struct advice map_advice(const struct profile_map_finding *finding)
                       "behind the assignment, or compile the file with -Og or -O0 to debug it."
                     : "A debugger may show the value from before the assignment there: stop "
                       "further on, or compile the file with -Og or -O0 to debug it.",
-        .evidence = finding->class == 3 ? ADVICE_WEAK : ADVICE_EXACT,
+        .evidence = finding->class == PROFILE_MAP_SUSPECT ? ADVICE_WEAK : ADVICE_EXACT,
     };
 }
 

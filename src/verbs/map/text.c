@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The report for people: the place, its code beside its source, its variables; or of a whole file, what is known of variables. */
+/* The report for people: the place, its code beside its source, its variables; or of a whole file, where variables are, and which are not
+   current. */
 #include "map/internal.h"
 
 #include <inttypes.h>
@@ -33,9 +34,9 @@ static void print_absence(struct printer *printer, const struct profile_map_run 
     char line[TEXT_BYTES] = "";
     print_add(line, sizeof line,
               run->absence == PROFILE_MAP_OUTSIDE
-                  ? "No code comes from line %u, which is before or behind all that has code."
+                  ? "No code comes from line %u, which is before or behind all lines with code."
                   : "No code comes from line %u: it is no statement, or the compiler removed it or "
-                    "made it one with another.",
+                    "merged it with another.",
               run->line);
     print_add(line, sizeof line, " The nearest line with code is %u.", nearest(run));
     sentence(printer, line);
@@ -88,12 +89,11 @@ static unsigned widest(const struct printer *printer)
 
 static void where_of(const struct profile_map_variable *row, char *text, size_t bytes)
 {
-    if (row->residence == 0 || row->residence == 4 || row->residence == 5 || row->residence == 6)
-        snprintf(text, bytes, "%s", row->residence ? row->where : "");
-    else
-        name_clean(row->where, text, bytes);
-    if (row->residence == 4 && strcmp(row->where, "a calculation") != 0)
-        snprintf(text, bytes, "= %s", row->where);
+    char where[TEXT_BYTES];
+    bool value = row->residence == PROFILE_MAP_COMPUTED && strcmp(row->where, "a calculation") != 0;
+    name_clean(row->where, where, sizeof where);
+    *text = 0;
+    print_add(text, bytes, "%s%s", value ? "= " : "", where);
 }
 
 static void print_variable(struct printer *printer, const struct profile_map_variable *row,
@@ -109,9 +109,9 @@ static void print_variable(struct printer *printer, const struct profile_map_var
     fprintf(printer->out, "  %s%-12s%s  ", print_on(printer, row->class ? BOLD : PLAIN),
             map_class_words[row->class], print_off(printer));
     print_pad(printer, where, WHERE_COLUMNS, false);
-    if (row->reason && row->class && row->class != 4)
+    if (row->reason && row->class != PROFILE_MAP_ABSENT) {
         print_add(remark, sizeof remark, "%s", row->reason);
-    else if (row->type) {
+    } else if (row->type) {
         name_clean(row->type, type, sizeof type);
         print_add(remark, sizeof remark, "%s", type);
     }
@@ -173,28 +173,34 @@ static void print_coverage(struct printer *printer, const struct profile_map_run
                     profile->map_classes[i].bytes, run->scope_bytes);
 }
 
+/* Was the line listed already? */
+static bool is_listed(const struct profile_map_stop *stops, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (stops[i].line == stops[index].line)
+            return true;
+    return false;
+}
+
 static void print_finding(struct printer *printer, uint32_t index)
 {
     const struct profile *profile = printer->profile;
     const struct profile_map_finding *finding = &profile->map_findings[index];
-    char line[TEXT_BYTES] = "", name[NAME_BYTES], reason[TEXT_BYTES];
+    char line[TEXT_BYTES] = "", name[NAME_BYTES], reason[TEXT_BYTES], lines[TEXT_BYTES] = "";
     size_t count, shown = 0;
-    uint32_t last = 0;
     const struct profile_map_stop *stops = map_stops_of(profile, index, &count);
     name_shorten(finding->function ? finding->function : "?", 40, name);
     map_explain(finding, reason, sizeof reason);
-    print_add(line, sizeof line, "%s in %s: %s; not current when stopped on line",
-              finding->variable, name, reason);
-    for (size_t i = 0; i < count; i++) {
-        if (stops[i].line == last)
+    for (size_t i = 0; i < count && shown <= STOPS_IN_TEXT; i++) {
+        if (is_listed(stops, i))
             continue;
-        last = stops[i].line;
-        if (shown++ == STOPS_IN_TEXT) {
-            print_add(line, sizeof line, ", ...");
-            break;
-        }
-        print_add(line, sizeof line, "%s%u", shown > 1 ? ", " : " ", last);
+        if (shown++ == STOPS_IN_TEXT)
+            print_add(lines, sizeof lines, ", ...");
+        else
+            print_add(lines, sizeof lines, "%s%u", shown > 1 ? ", " : " ", stops[i].line);
     }
+    print_add(line, sizeof line, "%s in %s: %s; not current when stopped on line%s%s",
+              finding->variable, name, reason, print_plural(shown), lines);
     fprintf(printer->out, "    ");
     print_wrap(printer, PLAIN, 4, 6, line);
 }
@@ -227,7 +233,7 @@ static void print_findings_of_file(struct printer *printer, const struct profile
     char line[TEXT_BYTES] = "";
     size_t found = 0;
     heading(printer, "Variables in static memory that may not be current");
-    print_add(line, sizeof line, "%" PRIu64 " assignments in %" PRIu64 " functions were looked at.",
+    print_add(line, sizeof line, "%" PRIu64 " assignments in %" PRIu64 " functions were examined.",
               run->assignments, run->functions);
     if (run->missing)
         print_add(line, sizeof line,
@@ -237,7 +243,7 @@ static void print_findings_of_file(struct printer *printer, const struct profile
                   run->missing, print_plural(run->missing), run->missing == 1 ? "was" : "were",
                   run->missing == 1 ? "it assigns is" : "they assign is");
     sentence(printer, line);
-    for (uint32_t class = 1; class <= 3; class ++)
+    for (uint32_t class = PROFILE_MAP_STALE; class <= PROFILE_MAP_SUSPECT; class ++)
         found += print_class(printer, class);
     if (!found)
         sentence(printer, "None was found.");
@@ -262,11 +268,9 @@ static bool describe(const struct printer *printer, char *line, size_t bytes)
         return false;
     if (run->producer) {
         name_clean(run->producer, producer, sizeof producer);
-        for (size_t end = strcspn(producer, "-"); producer[end] || end; end--) {
-            producer[end] = 0;
-            if (!end || producer[end - 1] != ' ')
-                break;
-        }
+        char *options = strstr(producer, " -");
+        if (options)
+            *options = 0;
     }
     snprintf(line, bytes, "code of %.200s%s%s, nothing was run", run->module,
              producer[0] ? ", compiled by " : "", producer);
