@@ -101,7 +101,7 @@ APART static long before_return(long x, long y)
     return z + 1; /* @current last 11 */
 }
 
-/* On one way the store is dead, on the other there is none. */
+/* On one path the store is dead, on the other there is none. */
 int chosen = 1, chosen_other;
 APART static void on_some_ways(int x, int which)
 {
@@ -148,7 +148,7 @@ APART static long local_gone(long x)
     return take(second + 1);   /* @absent first 9 */
 }
 
-/* Of the function, and of static storage all the same. */
+/* Of the function, but of static storage. */
 APART static int function_static(int x)
 {
     static int count = 1;
