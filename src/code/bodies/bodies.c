@@ -45,6 +45,13 @@ static enum base_status read_function(struct function *function)
     return cfg_of_code(&code, &function->flow);
 }
 
+static void free_function(struct function *function)
+{
+    cfg_free(function->flow);
+    free(function->bytes);
+    free(function);
+}
+
 /* ---- one loop ------------------------------------------------------------------------------------------- */
 
 static enum base_status decode_way(const struct function *function, const struct way *way,
@@ -176,9 +183,7 @@ enum base_status bodies_of(struct binary *binary, uint64_t start, uint64_t end, 
         status = add_loops(function, weigh, context, bodies);
     if (bodies->count > before)
         qsort(bodies->loops + before, bodies->count - before, sizeof *bodies->loops, by_head);
-    cfg_free(function->flow);
-    free(function->bytes);
-    free(function);
+    free_function(function);
     return status == BASE_UNSUPPORTED ? BASE_OK : status;
 }
 
@@ -192,19 +197,12 @@ void bodies_free(struct bodies *bodies)
 
 /* ---- where a loop lies -------------------------------------------------------------------------------- */
 
-static bool is_within(const struct cfg *flow, uint32_t loop, uint32_t outer)
-{
-    while (loop > outer)
-        loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
 static enum base_status add_ranges(const struct cfg *flow, uint32_t loop,
                                    struct bodies_extent *extent)
 {
     size_t capacity = 0;
     for (uint32_t b = 0; b < flow->blocks_count; b++)
-        if (is_within(flow, flow->blocks[b].loop, loop) &&
+        if (cfg_loop_holds(flow, loop, b) &&
             !UTIL_PUSH(extent->ranges, extent->range_count, capacity,
                        (struct bodies_range){flow->blocks[b].start, flow->blocks[b].end})) {
             free(extent->ranges);
@@ -218,9 +216,9 @@ enum base_status bodies_extent_of(struct binary *binary, uint64_t head,
 {
     struct bodies_extent made = {0};
     struct function *function = calloc(1, sizeof *function);
-    enum base_status status = function ? BASE_OK : BASE_NO_MEMORY;
-    if (status == BASE_OK)
-        status = binary_function(binary, head, &made.start, &made.end);
+    if (!function)
+        return BASE_NO_MEMORY;
+    enum base_status status = binary_function(binary, head, &made.start, &made.end);
     if (status == BASE_OK) {
         *function = (struct function){.binary = binary, .start = made.start, .end = made.end};
         status = read_function(function);
@@ -231,11 +229,7 @@ enum base_status bodies_extent_of(struct binary *binary, uint64_t head,
             id = l; /* inner ones come later */
     if (status == BASE_OK)
         status = id ? add_ranges(function->flow, id, &made) : BASE_NOT_FOUND;
-    if (function) {
-        cfg_free(function->flow);
-        free(function->bytes);
-        free(function);
-    }
+    free_function(function);
     if (status == BASE_OK)
         *extent = made;
     return status;
