@@ -8,8 +8,8 @@
  * first cycle on, which is the paper's. Machine: also the width of the front end, taken branches and the reorder buffer, from
  * which instructions retire in order.
  *
- * Dependences and latencies are those of the predicted recurrence (proven dependences; least latencies, but where forwarding
- * fails), and units have no more than a cycle's work done in a cycle: so no schedule is shorter than the certified bound says. The
+ * Dependences and latencies are those of the predicted recurrence (proven dependences; least latencies, but through memory what is
+ * predicted), and units have no more than a cycle's work done in a cycle: so no schedule is shorter than the certified bound says. The
  * machine's may be longer than what a processor needs: units are chosen as each operation comes, not for the best of all.
  *
  * Not seen: what bounds.h does not see; branches wait for nothing and nothing waits for them; how many instructions retire a

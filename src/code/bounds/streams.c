@@ -52,14 +52,7 @@ static void classify(const struct stream_look *look, struct bounds_stream *strea
 bool streams_end(struct work *work)
 {
     struct bounds *out = work->out;
-    size_t count = 0;
-    for (uint32_t i = 0; i < work->block->count; i++)
-        for (unsigned k = 0; k < work->block->instructions[i].operand_count; k++)
-            count += loads(&work->block->instructions[i].operands[k]) ||
-                     stores(&work->block->instructions[i].operands[k]);
-    out->streams = calloc(count + 1, sizeof *out->streams);
-    if (!out->streams)
-        return false;
+    size_t capacity = 0;
     for (uint32_t i = 0; i < work->block->count; i++)
         for (unsigned k = 0; k < work->block->instructions[i].operand_count; k++) {
             const struct bounds_operand *operand = &work->block->instructions[i].operands[k];
@@ -70,7 +63,8 @@ bool streams_end(struct work *work)
             if (operand->gathers)
                 stream.kind = BOUNDS_STRIDE_IRREGULAR;
             stream.from_registers = !operand->gathers && stream.root == first_address_root(operand);
-            out->streams[out->stream_count++] = stream;
+            if (!UTIL_PUSH(out->streams, out->stream_count, capacity, stream))
+                return false;
         }
     return true;
 }
