@@ -16,7 +16,8 @@
 #include <pub_tool_mallocfree.h>
 #include <pub_tool_threadstate.h>
 
-static UInt pieces_count, writing = 1; /* of those that were written; the how manieth log that is */
+static UInt pieces_count; /* that were written to this log */
+static UInt writing = 1;  /* number of this log */
 
 enum {
     PIECE_INSTRUCTIONS = 64,

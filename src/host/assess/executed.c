@@ -297,6 +297,5 @@ enum base_status assess_executed(struct profile *profile, const struct binary_op
         if (binary)
             binary_close(binary);
     }
-    util_text_free(&executing.operations);
     return status;
 }

@@ -65,11 +65,11 @@ float *windows_expect(const struct profile *profile, const struct windows *windo
 /* The last of the machine's schedules that is known. */
 enum schedule_kind windows_kind(const struct model *model);
 
-/* first: of the first window, the schedule of the kind that is shown, for the operations; the first memory model's. */
+/* sums: one for each memory model; units and path are printed of the first one. False: no memory. */
 bool windows_print(const struct windows *windows, const struct profile_limit_loop *loop,
                    const struct windows_sum *sums, size_t count, const struct model *model,
                    const struct assess_memory *memory, struct util_text *text);
-/* first, graph: of the first window. */
+/* Of the first window: its graph, and its schedule of the kind that is shown. False: no memory. */
 bool windows_print_operations(const struct windows *windows, const struct executed_graph *graph,
                               const struct schedule *first, const struct model *model,
                               struct util_text *text);

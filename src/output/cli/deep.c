@@ -210,11 +210,10 @@ static bool is_listed(const struct step *step)
 static void share_time(struct deep *deep, const struct profile *profile)
 {
     uint64_t now_ns = monotonic_ns(), end_ns = sequel_deadline_ns(deep->sequel), steps_left = 0;
-    for (const struct step *step = deep->step; is_listed(step) && step < steps + BASE_COUNT(steps);
-         step++)
+    for (const struct step *step = deep->step; is_listed(step); step++)
         steps_left += step->exact && step->applies(profile);
     deep->until_ns = end_ns;
-    if (deep->step->exact && is_listed(deep->step) && steps_left && now_ns < end_ns)
+    if (deep->step->exact && steps_left && now_ns < end_ns)
         deep->until_ns = now_ns + (end_ns - now_ns) / steps_left;
 }
 
