@@ -158,12 +158,11 @@ static uint32_t current(const struct import_gather *gather)
     return (uint32_t)gather->profile->executed_windows_count - 1;
 }
 
-static bool add_code(struct import_gather *gather, const struct piece *piece, const uint8_t *bytes,
-                     size_t offset, uint8_t length)
+static bool add_code(struct import_gather *gather, const char *module, uint64_t address,
+                     const uint8_t *bytes, uint8_t length)
 {
     static const char digits[] = "0123456789abcdef";
     struct profile *profile = gather->profile;
-    const char *path = path_of(gather, gather->executed->process, piece->record->module);
     char text[DIGITS];
     for (uint8_t b = 0; b < length; b++) {
         text[2 * b] = digits[bytes[b] >> 4];
@@ -174,11 +173,11 @@ static bool add_code(struct import_gather *gather, const struct piece *piece, co
     if (!row)
         return import_no_memory(gather);
     *row = (struct profile_executed_code){.window = current(gather),
-                                          .module = path ? profile_keep(profile, path) : NULL,
-                                          .address = piece->record->vaddr + offset,
+                                          .module = module,
+                                          .address = address,
                                           .bytes = profile_keep(profile, text)};
     gather->executed->codes++;
-    return (row->bytes && (row->module || !path)) || import_no_memory(gather);
+    return row->bytes || import_no_memory(gather);
 }
 
 /* The window has the instructions of the piece from now on. */
@@ -188,11 +187,15 @@ static bool enter_piece(struct import_gather *gather, struct piece *piece)
     const uint8_t *lengths = lengths_of(record), *bytes = lengths + record->instructions;
     if (piece->window == current(gather) + 1)
         return true;
+    const char *path = path_of(gather, gather->executed->process, record->module);
+    const char *module = path ? profile_keep(gather->profile, path) : NULL;
+    if (path && !module)
+        return import_no_memory(gather);
     piece->window = current(gather) + 1;
     piece->first = gather->executed->codes;
     size_t offset = 0;
     for (uint16_t i = 0; i < record->instructions; offset += lengths[i++])
-        if (!add_code(gather, piece, bytes + offset, offset, lengths[i]))
+        if (!add_code(gather, module, record->vaddr + offset, bytes + offset, lengths[i]))
             return false;
     return true;
 }
