@@ -159,7 +159,8 @@ void sharing_forget(struct agent_thread *self)
         self->sharing.watches[i].os.page = NULL;
 }
 
-/* Their pages are wanted side by side. If another thread's are there, both would be in each other's way again: elsewhere. */
+/* The pages of watches are asked for side by side, downward from `home`. Where something else lies among them, probably pages of another
+   thread, the next ones are asked for farther down: else the two would meet again. */
 static void choose_home(struct agent_thread *self, unsigned armed)
 {
     enum { PAGES_AWAY = 1024 };

@@ -54,10 +54,10 @@ long os_watch_arm(struct os_watch *watch, enum os_watch_type type, uint64_t addr
 void os_watch_disarm(struct os_watch *watch);
 
 /*
- * The same for several (at most OS_WATCHES). Pages that lie side by side are unmapped at once: each time the kernel
+ * The same for several. Pages that lie side by side are unmapped at once: each time the kernel
  * interrupts all processors that run threads of the process, which costs more than all else.
  */
-enum { OS_WATCHES = 8, OS_WATCH_PAGE = 4096 };
+enum { OS_WATCH_PAGE = 4096 };
 void os_watch_disarm_all(struct os_watch *const watches[], unsigned count);
 
 /* Signal information as the kernel lays it out; not in every libc's headers. */
