@@ -379,6 +379,8 @@ EOF
 @test "basic blocks: what does not go together is refused, what cannot be read is said" {
     run -2 "$HEADROOM" limits --hex 90 --hex-file x --machine skylake
     run -2 "$HEADROOM" limits --hex 90 --machine skylake /bin/true
+    run -2 "$HEADROOM" limits --hex 90 --machine skylake --vertices statements
+    run -2 "$HEADROOM" limits --profile missing --machine skylake -D n=4
     run -2 "$HEADROOM" limits --loop --machine skylake /bin/true
     run -1 "$HEADROOM" limits --hex 90 --machine zen5
     [[ $output == *"--machine list"* ]]

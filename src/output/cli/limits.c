@@ -187,22 +187,27 @@ static bool add_file(struct assessing *assessing, const char *path, const struct
     return good;
 }
 
+/* The same of a file that had to be made, if it could be. */
+static bool add_made(struct assessing *assessing, bool good, struct assess_made *made,
+                     const struct named *named, const char *level)
+{
+    good = good && add_file(assessing, made->path, named, level);
+    assess_drop(made);
+    return good;
+}
+
 static bool add_assembly(struct assessing *assessing, const struct named *named)
 {
     struct assess_made made;
-    bool good = assess_assemble(named->path, &made, assessing->error) &&
-                add_file(assessing, made.path, named, NULL);
-    assess_drop(&made);
-    return good;
+    bool good = assess_assemble(named->path, &made, assessing->error);
+    return add_made(assessing, good, &made, named, NULL);
 }
 
 static bool add_unlinked(struct assessing *assessing, const struct named *named)
 {
     struct assess_made made;
-    bool good = assess_link(named->path, &made, assessing->error) &&
-                add_file(assessing, made.path, named, NULL);
-    assess_drop(&made);
-    return good;
+    bool good = assess_link(named->path, &made, assessing->error);
+    return add_made(assessing, good, &made, named, NULL);
 }
 
 /* ---- the source ------------------------------------------------------------------------------------------ */
@@ -271,10 +276,8 @@ static bool add_source(struct assessing *assessing, const struct named *named,
                        char *const *compiler, const char *level)
 {
     struct assess_made made;
-    bool good = assess_compile(named->path, compiler, level, &made, assessing->error) &&
-                add_file(assessing, made.path, named, level);
-    assess_drop(&made);
-    return good;
+    bool good = assess_compile(named->path, compiler, level, &made, assessing->error);
+    return add_made(assessing, good, &made, named, level);
 }
 
 /* "O0,O1": each in turn. */
@@ -362,6 +365,14 @@ static int print_report(struct assessing *assessing, const char *profile_path)
     return LIMITS_FAILED;
 }
 
+/* False; errno says why. */
+static bool cannot_write(struct assessing *assessing, const char *path)
+{
+    snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
+             strerror(errno));
+    return false;
+}
+
 /* path: NULL: not asked for. */
 static bool write_text(struct assessing *assessing, const char *path, const struct util_text *text,
                        bool drawn)
@@ -369,17 +380,13 @@ static bool write_text(struct assessing *assessing, const char *path, const stru
     struct replacement file;
     if (!path)
         return true;
-    if (!replace_begin(&file, path)) {
-        snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
-                 strerror(errno));
-        return false;
-    }
+    if (!replace_begin(&file, path))
+        return cannot_write(assessing, path);
     bool good = drawn ? assess_svg(text, file.out, assessing->error)
                       : fwrite(text->bytes, 1, text->count, file.out) == text->count;
     bool whole = replace_end(&file, good);
     if (!whole && (good || !drawn))
-        snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
-                 strerror(errno));
+        return cannot_write(assessing, path);
     return good && whole;
 }
 
@@ -626,13 +633,10 @@ static bool can_write(struct assessing *assessing, const char *path)
     struct replacement file;
     if (!path)
         return true;
-    bool writable = replace_begin(&file, path);
-    if (writable)
-        replace_end(&file, false);
-    else
-        snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
-                 strerror(errno));
-    return writable;
+    if (!replace_begin(&file, path))
+        return cannot_write(assessing, path);
+    replace_end(&file, false);
+    return true;
 }
 
 static int limits_of_run(const struct settings *settings, int count, char **command)
@@ -672,7 +676,7 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
         return say_usage("limits", "--hex and --hex-file exclude each other");
     if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
         own(settings)->profile || own(settings)->measure || own(settings)->memory ||
-        own(settings)->only || settings->output)
+        own(settings)->only || own(settings)->max_s || names_source(settings) || settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
@@ -695,16 +699,34 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
     return code;
 }
 
+/* Options that do not go together. 0: they do. */
+static int check_options(const struct settings *settings, int files)
+{
+    const struct limits_settings *limits = own(settings);
+    if (limits->loop)
+        return say_usage("limits", "--loop is for --hex and --hex-file");
+    if (limits->max_s && !runs_twice(settings))
+        return say_usage("limits", "--max-time needs --measure or --schedule");
+    if (limits->memory && (files || !(runs_twice(settings) || limits->profile)))
+        return say_usage("limits", "--memory is for what a command executed: --schedule or "
+                                   "--measure with one behind --, or --profile");
+    if (limits->only && files)
+        return say_usage("limits", "--only is for the loops of a run; FILE:%s names those of FILE",
+                         limits->only);
+    if (limits->measure && (files || limits->profile))
+        return say_usage("limits", "--measure needs a command that is run, behind --");
+    if (names_source(settings) && !files)
+        return say_usage("limits", "--source-graph, --vertices and -D are for FILE:LINE of a "
+                                   "source, with its compiler behind --");
+    return 0;
+}
+
 static int limits_run(const struct settings *settings, int count, char **operands)
 {
     if (strcmp(own(settings)->machine, "list") == 0)
         return list_machines() ? 0 : LIMITS_FAILED;
     if (own(settings)->hex || own(settings)->hex_file)
         return limits_of_blocks(settings, count, operands);
-    if (own(settings)->loop)
-        return say_usage("limits", "--loop is for --hex and --hex-file");
-    if (own(settings)->max_s && !runs_twice(settings))
-        return say_usage("limits", "--max-time needs --measure or --schedule");
     int files = 0;
     while (files < count && strcmp(operands[files], "--") != 0)
         files++;
@@ -712,14 +734,9 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int words = behind ? count - files - 1 : 0;
     if (files > 1)
         return say_usage("limits", "one file at a time, not '%s' as well", operands[1]);
-    if (own(settings)->memory && (files || !(runs_twice(settings) || own(settings)->profile)))
-        return say_usage("limits", "--memory is for what a command executed: --schedule or "
-                                   "--measure with one behind --, or --profile");
-    if (own(settings)->only && files)
-        return say_usage("limits", "--only is for the loops of a run; FILE:%s names those of FILE",
-                         own(settings)->only);
-    if (own(settings)->measure && (files || own(settings)->profile))
-        return say_usage("limits", "--measure needs a command that is run, behind --");
+    int code = check_options(settings, files);
+    if (code)
+        return code;
     if (own(settings)->profile)
         return count ? say_usage("limits",
                                  "--profile stands for a file or command, and '%s' is another",
@@ -729,16 +746,12 @@ static int limits_run(const struct settings *settings, int count, char **operand
         return say_usage("limits", "no compiler was given behind --");
     if (files)
         return limits_of_file(settings, count, operands, behind);
-    if (names_source(settings))
-        return say_usage("limits", "--source-graph, --vertices and -D are for FILE:LINE of a "
-                                   "source, with its compiler behind --");
     if (!words)
         return say_usage("limits", "no file and no command was given");
     return limits_of_run(settings, words, behind);
 }
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------- */
 
 static const struct limits_settings own_defaults = {.machine = "here"};
 
