@@ -317,12 +317,6 @@ static double one_round(struct block *block, const struct numbers *numbers)
     return (long_run - run(block, few)) / more;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double one = *(const double *)a, two = *(const double *)b;
-    return (one > two) - (one < two);
-}
-
 /* In a process of its own. */
 static void measure(struct block *block, struct calibrate_block *out)
 {
@@ -349,7 +343,7 @@ static void measure(struct block *block, struct calibrate_block *out)
     struct numbers repeat = numbers_of(block, out->loop);
     for (unsigned i = 0; i < ROUNDS; i++)
         cycles[i] = one_round(block, &repeat);
-    qsort(cycles, ROUNDS, sizeof cycles[0], ascending);
+    qsort(cycles, ROUNDS, sizeof cycles[0], lab_ascending);
     out->cycles = cycles[ROUNDS / 2] > 0 ? cycles[ROUNDS / 2] : 0;
     out->low = cycles[ROUNDS / 4];
     out->high = cycles[ROUNDS - 1 - ROUNDS / 4];

@@ -19,12 +19,11 @@
 
 enum { CHILDREN_MAX = 64, WHY_BYTES = 256, ROUNDS = 5 };
 
-/* Alone on a machine it takes a fifth of that; with neighbours, who make it measure again, all of it. The child may be killed a
-   little later. */
+/* Neighbours, who make it measure again, may make it take all of that. The child may be killed a little later. */
 static const double quick_s = 12, whole_s = 45, grace_s = 5;
 
-/* How long a measurement waits for the core: of the machine and kernels, which all else rests on; of forms at first; of what had to be given
-   up then, each time twice as long. */
+/* How long a measurement waits for the core: of the machine and kernels, which all else rests on; of forms at first, and twice as long each
+   time that they are measured again. */
 static const double patience_first_ns = 30e6, patience_ns = 1e6;
 
 struct entry {
@@ -237,9 +236,11 @@ static void child(struct calibration *calibration)
         shared->done = true;
         return;
     }
-    do {
+    begin(calibration, &lab);
+    while (!measure_entries(calibration, &lab, end_s)) {
+        forget(calibration, &lab);
         begin(calibration, &lab);
-    } while (!measure_entries(calibration, &lab, end_s) && (forget(calibration, &lab), true));
+    }
     report_lab(&lab, &shared->report);
     shared->done = true;
 }

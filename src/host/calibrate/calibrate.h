@@ -39,7 +39,7 @@ struct calibrate_report {
 };
 
 /*
- * Measures. quick: forms of common mnemonics alone, which takes about 6 s, at most 12 on a busy machine; else all: 20 s, at most 45. step: called now and then with
+ * Measures. quick: forms of common mnemonics alone, which takes at most 12 s; else all, at most 45. step: called now and then with
  * the number of forms that are done, and of all; may be NULL. BASE_UNSUPPORTED, BASE_IO, BASE_NO_MEMORY: why has a sentence. *model: the
  * caller's, sealed, not kept yet.
  */

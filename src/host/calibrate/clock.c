@@ -3,7 +3,7 @@
  * How long a cycle takes at the moment, from chains of additions: each takes one, on every processor that is known. What else runs
  * on the core does not slow a chain down; being interrupted does, hence quantiles of many short ones.
  */
-#include "calibrate/calibrate.h"
+#include "calibrate/internal.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -34,19 +34,13 @@ static double chain_ns(void)
     return now_ns() - begun;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double one = *(const double *)a, two = *(const double *)b;
-    return (one > two) - (one < two);
-}
-
 void calibrate_clock(struct calibrate_clock *clock)
 {
     double chains[CHAINS];
     const double cycles = (double)ROUNDS * ADDITIONS;
     for (unsigned i = 0; i < CHAINS; i++)
         chains[i] = chain_ns();
-    qsort(chains, CHAINS, sizeof *chains, ascending);
+    qsort(chains, CHAINS, sizeof *chains, lab_ascending);
     *clock = (struct calibrate_clock){.cycle_ns = chains[CHAINS / 2] / cycles,
                                       .low_ns = chains[CHAINS / 10] / cycles,
                                       .high_ns = chains[CHAINS - CHAINS / 10] / cycles};

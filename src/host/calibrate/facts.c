@@ -226,12 +226,9 @@ static double slots(struct lab *lab, const struct kernels *kernels, const struct
                     const char *hex)
 {
     struct copies copies;
+    double width = facts->figures[MODEL_WIDTH];
     copies_of_hex(hex, &copies);
-    double least = INFINITY;
-    for (unsigned i = 0; i < FUSION_MEASUREMENTS && !(least < 1.25); i++)
-        least = fmin(least, kernel_share(lab, kernels->items + KERNEL_SLOTS, &copies, 1) *
-                                facts->figures[MODEL_WIDTH]);
-    return least;
+    return width * front_end_share(lab, kernels, width, &copies, 1, FUSION_MEASUREMENTS);
 }
 
 void facts_fusion(struct lab *lab, const struct kernels *kernels, struct facts *facts)

@@ -77,7 +77,7 @@ struct lab {
     unsigned crowd_seen_count;
     double crowd_least; /* cycles of an iteration of `crowd`, alone on the core */
     double ticks_per_ns;
-    double patience_ns; /* for how long a measurement waits for the core */
+    double patience_ns; /* for how long a measurement waits for the core; set before the first */
     double rested_ns;
     bool before_others; /* a real-time thread */
     double ticks_sum;   /* of chain_ticks, a moment */
@@ -111,8 +111,9 @@ double lab_agreed(struct lab *lab, const struct body *body, unsigned most);
 
 /* Ticks of a cycle now. */
 double lab_ticks(struct lab *lab);
-/* Keeps the `most` least of values, ascending: before the first one *count is 0. */
-void keep_least(double *least, unsigned most, unsigned *count, double value);
+
+/* For qsort, of numbers. */
+int lab_ascending(const void *a, const void *b);
 
 /* ---- instruction forms (forms.c, emit.c) ------------------------------------------------------------- */
 
@@ -218,6 +219,10 @@ void kernels_find(struct lab *lab, const struct form *forms, size_t count, struc
 /* Cycles that a copy of a form takes of a kernel's resource. alone: its throughput. */
 double kernel_share(struct lab *lab, const struct kernel *kernel, const struct copies *copies,
                     double alone);
+/* The same of the front end, `width` slots a cycle: the least of at most `most` measurements, since what disturbs them easily looks like
+   another slot; as soon as one is near a single slot it is enough. */
+double front_end_share(struct lab *lab, const struct kernels *kernels, double width,
+                       const struct copies *copies, double alone, unsigned most);
 /* Throughput, uses and slots into figures. False: the form faults. */
 bool resources_measure(struct lab *lab, const struct kernels *kernels, const struct facts *facts,
                        struct sample *sample, struct model_figures *figures);

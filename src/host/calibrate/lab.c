@@ -48,7 +48,6 @@ enum {
     LIMIT_US = 400000, /* for one call of lab_measure that does not return */
 };
 
-static const double PATIENCE_NS = 3e6;
 /* Of moments: less is too little to measure in. */
 static const double OURS_LEAST = 0.03;
 /* What fills the core takes no longer when it has the core for itself: the counter's steps are half of that. */
@@ -89,7 +88,8 @@ static double burst(struct lab *lab, const uint8_t *code, uint64_t iterations)
     return before == after ? (double)(end - start) : -1;
 }
 
-void keep_least(double *least, unsigned most, unsigned *count, double value)
+/* Keeps the `most` least of values, ascending: before the first one *count is 0. */
+static void keep_least(double *least, unsigned most, unsigned *count, double value)
 {
     unsigned at = *count;
     if (at == most) {
@@ -106,7 +106,7 @@ void keep_least(double *least, unsigned most, unsigned *count, double value)
 
 /* ---- references --------------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b)
+int lab_ascending(const void *a, const void *b)
 {
     double one = *(const double *)a, two = *(const double *)b;
     return (one > two) - (one < two);
@@ -116,7 +116,7 @@ static int ascending(const void *a, const void *b)
 static double lowest_cluster(double *values, size_t count)
 {
     size_t part = count / 100 + 1;
-    qsort(values, count, sizeof *values, ascending);
+    qsort(values, count, sizeof *values, lab_ascending);
     for (size_t i = 0; i + part < count; i++)
         if (values[i + part] <= values[i] * 1.03)
             return values[i + part / 2];
@@ -368,29 +368,36 @@ double lab_measure(struct lab *lab, const struct body *body, double enough)
 /* The lowest that another one confirms; if there is none the lowest. */
 static double lowest_confirmed(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, ascending);
+    qsort(values, count, sizeof *values, lab_ascending);
     for (size_t i = 0; i + 1 < count; i++)
         if (values[i + 1] <= AGREED * values[i])
             return values[i];
     return values[0];
 }
 
+/* Returns the last of them, if not positive: then it failed, and ended them. */
+static double measure_several(struct lab *lab, const struct body *body, unsigned measurements,
+                              double values[MEASUREMENTS_MAX])
+{
+    double last = 0;
+    for (unsigned i = 0; i < measurements; i++)
+        if ((values[i] = last = lab_measure(lab, body, 0)) <= 0)
+            break;
+    return last;
+}
+
 double lab_least(struct lab *lab, const struct body *body, unsigned measurements)
 {
-    double values[MEASUREMENTS_MAX];
-    for (unsigned i = 0; i < measurements; i++)
-        if ((values[i] = lab_measure(lab, body, 0)) <= 0)
-            return values[i];
-    return lowest_confirmed(values, measurements);
+    double values[MEASUREMENTS_MAX], last = measure_several(lab, body, measurements, values);
+    return last > 0 ? lowest_confirmed(values, measurements) : last;
 }
 
 double lab_median(struct lab *lab, const struct body *body, unsigned measurements)
 {
-    double values[MEASUREMENTS_MAX];
-    for (unsigned i = 0; i < measurements; i++)
-        if ((values[i] = lab_measure(lab, body, 0)) <= 0)
-            return values[i];
-    qsort(values, measurements, sizeof *values, ascending);
+    double values[MEASUREMENTS_MAX], last = measure_several(lab, body, measurements, values);
+    if (last <= 0)
+        return last;
+    qsort(values, measurements, sizeof *values, lab_ascending);
     return values[measurements / 2];
 }
 
@@ -456,7 +463,7 @@ static double find_overhead(struct lab *lab)
     for (unsigned i = 0; i < BASE_COUNT(samples); i++)
         if ((samples[count] = burst(lab, lab->empty, 1)) >= 0)
             count++;
-    qsort(samples, count, sizeof *samples, ascending);
+    qsort(samples, count, sizeof *samples, lab_ascending);
     for (; used < count && samples[used] <= samples[count / 50] + STEP_TICKS; used++)
         sum += samples[used];
     return used ? sum / (double)used : 0;
@@ -611,23 +618,15 @@ static bool have_rdtscp(void)
            });
 }
 
-enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why)
+static bool map_areas(struct lab *lab, struct util_text *why)
 {
-    *lab = (struct lab){.quick = quick,
-                        .patience_ns = PATIENCE_NS,
-                        .avx = __builtin_cpu_supports("avx"),
-                        .avx512 = __builtin_cpu_supports("avx512f")};
-    if (!have_rdtscp()) {
-        util_text_print(why, "this processor has no instruction rdtscp");
-        return BASE_UNSUPPORTED;
-    }
     uint8_t *code = mmap(NULL, 4 * CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint8_t *data =
         mmap(NULL, DATA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED || data == MAP_FAILED) {
         util_text_print(why, "no memory that can be written and executed: %s", strerror(errno));
-        return BASE_UNSUPPORTED;
+        return false;
     }
     lab->code = code;
     lab->chain = code + CODE_BYTES;
@@ -636,6 +635,20 @@ enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why)
     lab->mapped = data;
     lab->data = data + DATA_AT + (uint16_t)(DATA_LOW - (uintptr_t)data);
     memset(data, 0, DATA_BYTES);
+    return true;
+}
+
+enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why)
+{
+    *lab = (struct lab){.quick = quick,
+                        .avx = __builtin_cpu_supports("avx"),
+                        .avx512 = __builtin_cpu_supports("avx512f")};
+    if (!have_rdtscp()) {
+        util_text_print(why, "this processor has no instruction rdtscp");
+        return BASE_UNSUPPORTED;
+    }
+    if (!map_areas(lab, why))
+        return BASE_UNSUPPORTED;
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
     sched_getaffinity(0, sizeof allowed, &allowed);

@@ -18,6 +18,7 @@ enum {
     TURNS_MAX = 400,
     KERNEL_MEASUREMENTS = 3,
     MIXTURE_MEASUREMENTS = 6,
+    SLOT_MEASUREMENTS = 4,
     AGREEING_MOST = 4,
     READ_AT = -DATA_BEFORE, /* what is loaded was not just stored */
     BLOCK_BYTES = 32,
@@ -460,14 +461,12 @@ static double slots_of(double cycles, double alone, double width)
     return slots > CODED_SLOTS && slots > most ? fmax(CODED_SLOTS, most) : slots;
 }
 
-/* Cycles that a copy takes of the front end: the least of some, since what disturbs them easily looks like another slot. */
-static double front_end_share(struct lab *lab, const struct kernels *kernels, double width,
-                              const struct copies *copies, double alone)
+double front_end_share(struct lab *lab, const struct kernels *kernels, double width,
+                       const struct copies *copies, double alone, unsigned most)
 {
-    enum { SLOT_MEASUREMENTS = 4 };
     const double one = 1.25; /* slot */
     double least = INFINITY;
-    for (unsigned i = 0; i < SLOT_MEASUREMENTS && !(least * width < one); i++)
+    for (unsigned i = 0; i < most && !(least * width < one); i++)
         least = fmin(least, kernel_share(lab, kernels->items + KERNEL_SLOTS, copies, alone));
     return least;
 }
@@ -482,8 +481,9 @@ void resources_share(struct lab *lab, const struct kernels *kernels, const struc
             break;
         if (copies->old && (kernels->items[k].copies[0].wide || kernels->items[k].copies[1].wide))
             continue;
-        double cycles = k == KERNEL_SLOTS ? front_end_share(lab, kernels, width, copies, alone)
-                                          : kernel_share(lab, kernels->items + k, copies, alone);
+        double cycles = k == KERNEL_SLOTS
+                            ? front_end_share(lab, kernels, width, copies, alone, SLOT_MEASUREMENTS)
+                            : kernel_share(lab, kernels->items + k, copies, alone);
         if (k == KERNEL_SLOTS) {
             double slots = slots_of(cycles, alone, width) - breaking;
             figures->fused = figures->fused_indexed = (float)(slots > 1 ? slots : 1);
@@ -517,10 +517,9 @@ static void measure_indexed(struct lab *lab, const struct kernels *kernels,
     if (!made)
         return;
     double alone = (double)figures->throughput;
-    double slots =
-        slots_of(front_end_share(lab, kernels, facts->figures[MODEL_WIDTH], &copies, alone), alone,
-                 facts->figures[MODEL_WIDTH]) -
-        (copies.instructions / copies.count - 1);
+    double width = facts->figures[MODEL_WIDTH];
+    double share = front_end_share(lab, kernels, width, &copies, alone, SLOT_MEASUREMENTS);
+    double slots = slots_of(share, alone, width) - (copies.instructions / copies.count - 1);
     if (slots > (double)figures->fused)
         figures->fused_indexed = (float)slots;
 }

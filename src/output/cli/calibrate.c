@@ -54,9 +54,8 @@ static void print_head(const struct model_machine *machine, const struct model *
     printf("%zu of %zu instruction forms measured in %.1f s%s.\n", report->measured, report->forms,
            report->seconds, machine->quick ? " (the quick set)" : "");
     if (report->shared)
-        printf("Something else used the core all the time: the figures are too high. Try again "
-               "when the "
-               "machine,\nand the host of a virtual one, is less busy.\n");
+        printf("Something else used the core all the time: the figures are too high.\n"
+               "Try again when the machine, and the host of a virtual one, is less busy.\n");
     printf("Nothing else used the core in %.0f %% of the moments looked at", 100 * report->alone);
     if (report->rough)
         printf(";\n%zu forms never were undisturbed for long enough: the best of many",
@@ -270,8 +269,7 @@ enum base_status machine_open(const char *name, bool quiet, struct model **model
     progress_end(&progress);
     if (status == BASE_OK && model_machine(*model)->shared && !quiet)
         say("something else used the processor's core while its instructions were measured: bounds "
-            "are "
-            "too high. 'headroom calibrate' measures again.");
+            "are too high. 'headroom calibrate' measures again.");
     return status;
 }
 
@@ -334,9 +332,7 @@ static const struct calibrate_settings own_defaults;
 
 static const struct option_spec calibrate_options[] = {
     {"quick", 0, OPTION_FLAG, OWN(calibrate_settings, quick), .value = 1,
-     .help =
-         "Measure only what compilers make of most programs: about 6 seconds, at most 12 on a busy "
-         "machine."},
+     .help = "Measure only what compilers make of most programs, which takes at most 12 seconds."},
     {"kept", 0, OPTION_FLAG, OWN(calibrate_settings, kept), .value = 1,
      .help = "Measure nothing; print the model that is kept."},
     {"forms", 0, OPTION_TEXT, OWN(calibrate_settings, forms), .argument = "TEXT",
@@ -357,11 +353,10 @@ const struct verb calibrate_verb = {
         "Measures, without performance counters, what every instruction that this processor "
         "executes costs: latency from each operand to each, throughput, slots of the front end, "
         "and which execution resources it shares with others; and of the machine its width, loads "
-        "and stores a cycle, and how long data takes through memory. That needs about 20 seconds "
-        "(at most 45, on a busy machine) and one processor. What is disturbed meanwhile, by "
-        "changes of "
-        "frequency, by other "
-        "programs on the same core or by the scheduler, is measured again.\n\n"
+        "and stores a cycle, and how long data takes through memory. That takes at "
+        "most 45 seconds, the more the busier the machine is, and one processor. What is disturbed "
+        "meanwhile, by changes of frequency, by other programs on the same core or by the "
+        "scheduler, is measured again.\n\n"
         "The model is kept, for this processor and its microcode, in $HEADROOM_CACHE, else "
         "$XDG_CACHE_HOME/headroom, else ~/.cache/headroom.",
     .exit_status = "0 on success, 1 if this machine cannot be measured or nothing is kept, 2 for "
