@@ -536,8 +536,6 @@ static void unions_are_fullest(void **state)
     }
 }
 
-/* ---- what is given, and what is no code ------------------------------------------------------------------------------------------ */
-
 /* ---- address streams ---------------------------------------------------------------------------------------------------- */
 
 CODE(streams,
@@ -578,6 +576,8 @@ static void streams_have_their_strides(void **state)
     assert_true(loop.bounds.streams[0].root != loop.bounds.streams[3].root);
     drop(&loop);
 }
+
+/* ---- what is given, and what is no code ------------------------------------------------------------------------------------------ */
 
 static void latencies_are_read(void **state)
 {

@@ -175,7 +175,6 @@ static double most_use(const struct model_figures *figures)
     return most;
 }
 
-/* Integer additions and multiplications of floating point share nothing but slots; subtractions and additions all. */
 static bool has_unit(const char *name)
 {
     const struct model_machine *machine = model_machine(models[0]);
@@ -185,6 +184,7 @@ static bool has_unit(const char *name)
     return false;
 }
 
+/* Integer additions and multiplications of floating point share nothing but slots; subtractions and additions all. */
 static void resources(void **state)
 {
     NEED_MODEL;
