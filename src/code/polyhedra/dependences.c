@@ -18,7 +18,7 @@ struct collecting {
 
 /* ---- accesses -------------------------------------------------------------------------------------------- */
 
-static unsigned schedule_length(const struct scop *scop)
+unsigned schedule_length(const struct scop *scop)
 {
     unsigned most = 0;
     for (size_t i = 0; i < scop->statements_count; i++) {
@@ -123,22 +123,6 @@ void polyhedra_accesses_free(struct polyhedra_accesses *accesses)
     isl_union_map_free(accesses->schedule);
     isl_union_map_free(accesses->statements);
     *accesses = (struct polyhedra_accesses){0};
-}
-
-bool polyhedra_access_of(const struct polyhedra *polyhedra, size_t index, size_t access,
-                         const char **instruction, bool *write)
-{
-    const struct scop *scop = &polyhedra->scops[index];
-    for (size_t i = 0; i < scop->statements_count; i++) {
-        const struct scop_statement *statement = &scop->statements[i];
-        if (access < statement->accesses_count) {
-            *instruction = statement->accesses[access].instruction;
-            *write = statement->accesses[access].write;
-            return true;
-        }
-        access -= statement->accesses_count;
-    }
-    return false;
 }
 
 /* ---- dependences ------------------------------------------------------------------------------------------ */

@@ -13,7 +13,7 @@
 #ifndef HEADROOM_POLYHEDRA_DEPENDENCES_H
 #define HEADROOM_POLYHEDRA_DEPENDENCES_H
 
-#include "polyhedra/vectors.h"
+#include "polyhedra/polyhedra.h"
 
 #include <isl/union_map.h>
 

@@ -58,6 +58,12 @@ struct polyhedra {
     size_t count, capacity;
 };
 
+/* The array that a relation leads to. NULL: none that is listed. */
+const struct scop_array *array_of(const struct scop *scop, isl_map *relation);
+
+/* Of access n, counted over those of all statements: its statement, and its place there. NULL: there is none. */
+const struct scop_statement *statement_of(const struct scop *scop, size_t access, size_t *place);
+
 /* ---- trees ---------------------------------------------------------------------------------------------- */
 
 /* What is not as Polly has it. */
@@ -72,6 +78,9 @@ enum base_status tree_make(const struct polyhedra *polyhedra, size_t index,
                            const struct changed *changed, struct nest **made, char *error);
 
 /* ---- dependences ------------------------------------------------------------------------------------------ */
+
+/* Of the longest schedule of a statement. */
+unsigned schedule_length(const struct scop *scop);
 
 /* A schedule with zeros behind it. Takes it. */
 isl_map *schedule_lengthened(isl_map *schedule, unsigned length);

@@ -91,9 +91,8 @@ static void add_access(struct reading *reading, const char *text)
 static void read_awaited(struct reading *reading, const char *line)
 {
     char text[65536];
-    size_t bytes = strcspn(line, ";");
-    for (; line[bytes] && line[bytes + 1]; bytes += 1 + strcspn(line + bytes + 1, ";"))
-        ;
+    size_t bytes = strlen(line);
+    bytes -= bytes && line[bytes - 1] == ';';
     snprintf(text, sizeof text, "%.*s", (int)bytes, line);
     if (reading->awaited == DOMAIN) {
         reading->statement->domain = isl_set_read_from_str(reading->polyhedra->context, text);
@@ -180,7 +179,7 @@ static void read_line(struct reading *reading, const char *line)
         if (line[0] == '}')
             reading->where = NOWHERE;
         else
-            read_array(reading, line - 1 /* a blank */);
+            read_array(reading, line);
     } else if (strcmp(line, "Invariant Accesses: {") == 0) {
         reading->where = INVARIANTS;
     } else if (reading->where == INVARIANTS) {
@@ -307,16 +306,15 @@ enum base_status polyhedra_read(const char *text, size_t bytes, const struct ir 
 {
     struct polyhedra *polyhedra = calloc(1, sizeof *polyhedra);
     struct reading reading = {.polyhedra = polyhedra};
-    char *copy = malloc(bytes + 2);
+    char *copy = malloc(bytes + 1);
     if (!polyhedra || !copy || !(polyhedra->context = isl_ctx_alloc())) {
         free(copy);
         free(polyhedra);
         snprintf(error, POLYHEDRA_ERROR_BYTES, "%s.", base_status_text(BASE_NO_MEMORY));
         return BASE_NO_MEMORY;
     }
-    copy[0] = ' '; /* before the first line, as read_array has it */
-    memcpy(copy + 1, text, bytes);
-    copy[bytes + 1] = 0;
+    memcpy(copy, text, bytes);
+    copy[bytes] = 0;
     polyhedra->ir = ir;
     isl_options_set_on_error(polyhedra->context, ISL_ON_ERROR_CONTINUE);
     read_lines(&reading, copy);
@@ -348,6 +346,29 @@ void polyhedra_free(struct polyhedra *polyhedra)
 size_t polyhedra_count(const struct polyhedra *polyhedra)
 {
     return polyhedra->count;
+}
+
+/* ---- looking things up ------------------------------------------------------------------------------------------ */
+
+const struct scop_array *array_of(const struct scop *scop, isl_map *relation)
+{
+    const char *name = isl_map_get_tuple_name(relation, isl_dim_out);
+    for (size_t i = 0; name && i < scop->arrays_count; i++)
+        if (strcmp(scop->arrays[i].name, name) == 0)
+            return &scop->arrays[i];
+    return NULL;
+}
+
+const struct scop_statement *statement_of(const struct scop *scop, size_t access, size_t *place)
+{
+    for (size_t i = 0; i < scop->statements_count; i++) {
+        if (access < scop->statements[i].accesses_count) {
+            *place = access;
+            return &scop->statements[i];
+        }
+        access -= scop->statements[i].accesses_count;
+    }
+    return NULL;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------------------------------ */

@@ -9,7 +9,6 @@
 #include <isl/ilp.h>
 #include <isl/val.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FACTORS_MAX = 64 };
 
@@ -86,12 +85,6 @@ static isl_pw_aff *index_of(const struct scop_statement *statement,
     return isl_pw_aff_drop_unused_params(index);
 }
 
-static bool is_of(const struct scop_access *access, const struct scop_array *array)
-{
-    const char *name = isl_map_get_tuple_name(access->relation, isl_dim_out);
-    return name && strcmp(name, array->name) == 0;
-}
-
 struct factors {
     int64_t values[FACTORS_MAX];
     size_t count;
@@ -120,7 +113,7 @@ static bool divides(const struct scop *scop, const struct scop_array *array, int
     for (size_t i = 0; i < scop->statements_count; i++) {
         const struct scop_statement *statement = &scop->statements[i];
         for (size_t j = 0; j < statement->accesses_count; j++) {
-            if (!is_of(&statement->accesses[j], array))
+            if (array_of(scop, statement->accesses[j].relation) != array)
                 continue;
             int64_t most = 0;
             isl_pw_aff *index = index_of(statement, &statement->accesses[j]);
@@ -152,7 +145,7 @@ int64_t rows_elements(const struct scop *scop, const struct scop_array *array)
     for (size_t i = 0; i < scop->statements_count; i++) {
         const struct scop_statement *statement = &scop->statements[i];
         for (size_t j = 0; j < statement->accesses_count; j++)
-            if (is_of(&statement->accesses[j], array))
+            if (array_of(scop, statement->accesses[j].relation) == array)
                 note_factors(&factors, index_of(statement, &statement->accesses[j]));
     }
     qsort(factors.values, factors.count, sizeof *factors.values, ascending);

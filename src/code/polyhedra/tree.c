@@ -54,15 +54,6 @@ fail(struct making *making, enum base_status status, const char *format, ...)
 
 /* ---- addresses ----------------------------------------------------------------------------------------------- */
 
-static const struct scop_array *array_of(const struct scop *scop, isl_map *relation)
-{
-    const char *name = isl_map_get_tuple_name(relation, isl_dim_out);
-    for (size_t i = 0; name && i < scop->arrays_count; i++)
-        if (strcmp(scop->arrays[i].name, name) == 0)
-            return &scop->arrays[i];
-    return NULL;
-}
-
 static uint32_t padding_of(const struct making *making, const struct scop_array *array)
 {
     const struct changed *changed = making->changed;

@@ -26,19 +26,6 @@ struct listing {
     enum base_status status;
 };
 
-static const struct scop_statement *statement_of(const struct scop *scop, size_t access,
-                                                 size_t *place)
-{
-    for (size_t i = 0; i < scop->statements_count; i++) {
-        if (access < scop->statements[i].accesses_count) {
-            *place = access;
-            return &scop->statements[i];
-        }
-        access -= scop->statements[i].accesses_count;
-    }
-    return NULL;
-}
-
 /* ---- loops around both ------------------------------------------------------------------------------------ */
 
 /* Dimension of a schedule: a number, or else a loop. Behind its end there are zeros. */
@@ -78,12 +65,7 @@ static unsigned common_loops(const struct listing *listing, const struct scop_st
 
 static isl_map *padded_schedule(const struct scop_statement *statement, unsigned length)
 {
-    isl_map *schedule = isl_map_copy(statement->schedule);
-    unsigned from = (unsigned)isl_map_dim(schedule, isl_dim_out);
-    schedule = isl_map_add_dims(schedule, isl_dim_out, length - from);
-    for (unsigned i = from; i < length; i++)
-        schedule = isl_map_fix_si(schedule, isl_dim_out, i, 0);
-    return schedule;
+    return schedule_lengthened(isl_map_copy(statement->schedule), length);
 }
 
 /* Of a dependence between instances: distances in the loops around both, a dimension each. */
@@ -213,12 +195,10 @@ static enum base_status list_all(struct listing *listing, size_t index)
 enum base_status polyhedra_vectors(const struct polyhedra *polyhedra, size_t index,
                                    struct polyhedra_vectors *vectors)
 {
-    struct listing listing = {
-        .polyhedra = polyhedra, .scop = &polyhedra->scops[index], .vectors = vectors};
-    for (size_t i = 0; i < listing.scop->statements_count; i++) {
-        unsigned length = (unsigned)isl_map_dim(listing.scop->statements[i].schedule, isl_dim_out);
-        listing.length = length > listing.length ? length : listing.length;
-    }
+    struct listing listing = {.polyhedra = polyhedra,
+                              .scop = &polyhedra->scops[index],
+                              .vectors = vectors,
+                              .length = schedule_length(&polyhedra->scops[index])};
     enum base_status status = list_all(&listing, index);
     if (vectors->count)
         qsort(vectors->items, vectors->count, sizeof *vectors->items, by_accesses);
@@ -238,6 +218,18 @@ unsigned polyhedra_depth(const struct polyhedra *polyhedra, size_t index, size_t
     return statement ? (unsigned)isl_set_dim(statement->domain, isl_dim_set) : 0;
 }
 
+bool polyhedra_access_of(const struct polyhedra *polyhedra, size_t index, size_t access,
+                         const char **instruction, bool *write)
+{
+    size_t place;
+    const struct scop_statement *statement = statement_of(&polyhedra->scops[index], access, &place);
+    if (!statement)
+        return false;
+    *instruction = statement->accesses[place].instruction;
+    *write = statement->accesses[place].write;
+    return true;
+}
+
 /* ---- strides -------------------------------------------------------------------------------------------------------- */
 
 /* From each instance to that of the next iteration of the innermost loop. */
@@ -254,15 +246,6 @@ static isl_map *to_next(const struct scop_statement *statement)
     for (int i = 0; i < last; i++)
         next = isl_map_equate(next, isl_dim_in, i, isl_dim_out, i);
     return isl_map_add_constraint(next, step);
-}
-
-static const struct scop_array *array_of(const struct scop *scop, isl_map *relation)
-{
-    const char *name = isl_map_get_tuple_name(relation, isl_dim_out);
-    for (size_t i = 0; name && i < scop->arrays_count; i++)
-        if (strcmp(scop->arrays[i].name, name) == 0)
-            return &scop->arrays[i];
-    return NULL;
 }
 
 /* Bytes between elements that are so far apart in each dimension. */
