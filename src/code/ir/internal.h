@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of ir: a module as lines (ir.c), the operations of a loop (loop.c). */
+/* Between the files of ir: a module as lines (ir.c), control flow (loops.c), the operations of a loop (operations.c). */
 #ifndef HEADROOM_IR_INTERNAL_H
 #define HEADROOM_IR_INTERNAL_H
 
 #include "ir/loop.h"
+
+#include <string.h>
 
 struct function {
     const char *symbol;
@@ -20,6 +22,17 @@ struct ir {
     size_t functions_count, functions_capacity;
     struct util_strings strings;
 };
+
+static inline bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The order of two texts that need not end in 0. */
+int ir_compare(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
+
+/* A copy that lives as long as the module. NULL: no memory. */
+const char *ir_keep(const struct ir *ir, const char *text, size_t bytes);
 
 const struct function *ir_find_function(const struct ir *ir, const char *symbol);
 

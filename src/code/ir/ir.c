@@ -9,12 +9,13 @@
 
 enum { DEPTH_MAX = 24, NAME_MAX_BYTES = 512 };
 
-static bool begins(const char *text, const char *with)
+int ir_compare(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-    return strncmp(text, with, strlen(with)) == 0;
+    int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
+    return order ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-static const char *keep(const struct ir *ir, const char *text, size_t bytes)
+const char *ir_keep(const struct ir *ir, const char *text, size_t bytes)
 {
     uint32_t number;
     struct util_strings *strings = (struct util_strings *)(uintptr_t)&ir->strings;
@@ -41,11 +42,11 @@ static bool note_metadata(struct ir *ir, const char *line)
 static const char *symbol_at(const struct ir *ir, const char *at)
 {
     if (*at == '"')
-        return keep(ir, at + 1, strcspn(at + 1, "\""));
+        return ir_keep(ir, at + 1, strcspn(at + 1, "\""));
     size_t bytes = 0;
     while (isalnum((unsigned char)at[bytes]) || (at[bytes] && strchr("._$-", at[bytes])))
         bytes++;
-    return keep(ir, at, bytes);
+    return ir_keep(ir, at, bytes);
 }
 
 static bool note_function(struct ir *ir, const char *line, size_t index)
@@ -150,7 +151,7 @@ static const char *field(const char *node, const char *name)
 static const char *text_field(const struct ir *ir, const char *node, const char *name)
 {
     const char *at = field(node, name);
-    return at && *at == '"' ? keep(ir, at + 1, strcspn(at + 1, "\"")) : NULL;
+    return at && *at == '"' ? ir_keep(ir, at + 1, strcspn(at + 1, "\"")) : NULL;
 }
 
 static uint32_t number_field(const char *node, const char *name)
@@ -344,7 +345,7 @@ static const char *global_name(const struct ir *ir, const char *value, size_t by
     const char *node = line ? debug_of(ir, line) : NULL;
     const char *variable = node ? metadata(ir, field(node, "var")) : NULL;
     const char *name = variable ? text_field(ir, variable, "name") : NULL;
-    return name ? name : keep(ir, value + 1, bytes - 1);
+    return name ? name : ir_keep(ir, value + 1, bytes - 1);
 }
 
 const char *ir_pointer_operand(const char *instruction)

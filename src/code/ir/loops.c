@@ -58,9 +58,7 @@ static int compare_labels(const struct block *block, const char *label, size_t b
 {
     if (!block->label)
         return -1;
-    size_t common = bytes < block->label_bytes ? bytes : block->label_bytes;
-    int order = memcmp(block->label, label, common);
-    return order ? order : (block->label_bytes > bytes) - (block->label_bytes < bytes);
+    return ir_compare(block->label, block->label_bytes, label, bytes);
 }
 
 static int by_label(const void *a, const void *b, void *context)

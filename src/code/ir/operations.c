@@ -37,34 +37,19 @@ struct making {
     bool failed;
 };
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 static const char *keep(struct making *making, const char *text)
 {
-    struct util_strings *strings = (struct util_strings *)(uintptr_t)&making->ir->strings;
-    uint32_t number;
-    if (util_strings_add(strings, text, strlen(text), &number))
-        return strings->texts[number];
-    making->failed = true;
-    return "";
+    const char *kept = ir_keep(making->ir, text, strlen(text));
+    making->failed |= !kept;
+    return kept ? kept : "";
 }
 
 /* ---- values ----------------------------------------------------------------------------------------------- */
 
-static int compare_names(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
-{
-    size_t common = a_bytes < b_bytes ? a_bytes : b_bytes;
-    int order = memcmp(a, b, common);
-    return order ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
-}
-
 static int by_name(const void *a, const void *b)
 {
     const struct value *left = a, *right = b;
-    return compare_names(left->name, left->bytes, right->name, right->bytes);
+    return ir_compare(left->name, left->bytes, right->name, right->bytes);
 }
 
 static struct value *find_value(const struct making *making, const char *name)
@@ -73,7 +58,7 @@ static struct value *find_value(const struct making *making, const char *name)
     while (low < high) {
         size_t middle = (low + high) / 2;
         struct value *value = &making->values[middle];
-        int order = compare_names(value->name, value->bytes, name, bytes);
+        int order = ir_compare(value->name, value->bytes, name, bytes);
         if (!order)
             return value;
         if (order < 0)
