@@ -105,7 +105,7 @@ static void simulate_node(struct simulation *simulation, uint32_t node)
         high = nest_value(nest, at->upper, simulation->iterators);
         step = at->step;
         if (simulation->loops++ % 1024 == 0 && simulation->options->deadline_ns &&
-            now_ns() > simulation->options->deadline_ns)
+            misses_now_ns() > simulation->options->deadline_ns)
             simulation->late = true;
     }
     for (int64_t i = low; i <= high; i += step) {

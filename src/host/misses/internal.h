@@ -60,6 +60,4 @@ enum base_status solve_samples(const struct nest *nest, const struct misses_opti
 /* Executions of all statements' accesses, by reference. False: too many steps to count them. */
 bool count_accesses(const struct nest *nest, struct misses_result *result);
 
-uint64_t now_ns(void);
-
 #endif

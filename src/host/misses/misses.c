@@ -8,7 +8,7 @@
 
 enum { COUNTING_STEPS = 200000000 };
 
-uint64_t now_ns(void)
+uint64_t misses_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

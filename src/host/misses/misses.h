@@ -83,6 +83,9 @@ enum base_status misses_solve(const struct nest *nest, const struct misses_optio
                               struct misses_result *result);
 void misses_free(struct misses_result *result);
 
+/* CLOCK_MONOTONIC, by which deadlines are given. */
+uint64_t misses_now_ns(void);
+
 /* Wilson's 95 % interval of a ratio of which `hits` of `points` were seen. */
 void misses_interval(uint64_t hits, uint64_t points, double *low, double *high);
 

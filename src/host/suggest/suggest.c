@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOVED_MAX = 3, GROUPS_MAX = 3, TILE_LEAST = 4, TILE_MOST = 512 };
 static const double GROUP_LEAST = 0.1;     /* of all misses, for a group to be looked at */
@@ -36,16 +35,9 @@ struct search {
     bool no_memory;
 };
 
-static uint64_t monotonic(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
 static bool is_late(struct search *search)
 {
-    if (monotonic() > search->request->deadline_ns)
+    if (misses_now_ns() > search->request->deadline_ns)
         search->found->late = true;
     return search->found->late;
 }
