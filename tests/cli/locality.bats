@@ -94,6 +94,29 @@ for reference in report["references"]:
     [[ $output == *"11 accesses"* ]]
 }
 
+@test "of several nests of a function, the one around a line" {
+    cat >around.c <<'EOF'
+double a[9], b[9];
+void between(int);
+void several(void)
+{
+    for (int i = 0; i < 9; i++)
+        a[i] = i;
+    between(1);
+    for (int i = 0; i < 9; i++)
+        b[i] = i;
+}
+EOF
+    for line in 5 6; do
+        run -0 --separate-stderr "$HEADROOM" locality --loop around.c:$line --cache 1K -- cc around.c
+        [[ $output == *"several (around.c:6)"* && $output != *"(around.c:9)"* ]]
+    done
+    run -0 --separate-stderr "$HEADROOM" locality --loop 8 --cache 1K -- cc around.c
+    [[ $output == *"several (around.c:9)"* && $output != *"(around.c:6)"* ]]
+    run -1 --separate-stderr "$HEADROOM" locality --loop 7 --cache 1K -- cc around.c
+    [[ $stderr == *"has no loop that accesses memory where one was asked for."* ]]
+}
+
 @test "C++ templates, tiles with minima" {
     run -0 --separate-stderr "$HEADROOM" locality --cache 4K,8 -- c++ tiled.cc
     [[ $output == *"256,000 accesses"* ]]

@@ -27,6 +27,7 @@ struct polyhedra_about {
     const char *function;           /* as the source has it */
     const char *file;               /* NULL: unknown */
     uint32_t first_line, last_line; /* of its accesses; 0: unknown */
+    uint32_t loop_line;             /* of the outermost loop around the first of them; 0: unknown */
     unsigned depth;                 /* loops around each other */
 };
 void polyhedra_about(const struct polyhedra *polyhedra, size_t index,

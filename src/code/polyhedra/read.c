@@ -376,6 +376,7 @@ const struct scop_statement *statement_of(const struct scop *scop, size_t access
 void polyhedra_about(const struct polyhedra *polyhedra, size_t index, struct polyhedra_about *about)
 {
     const struct scop *scop = &polyhedra->scops[index];
+    const char *first = NULL;
     *about = (struct polyhedra_about){.symbol = scop->symbol,
                                       .function = ir_function_name(polyhedra->ir, scop->symbol),
                                       .file = ir_function_place(polyhedra->ir, scop->symbol).file};
@@ -386,12 +387,17 @@ void polyhedra_about(const struct polyhedra *polyhedra, size_t index, struct pol
             about->depth = depth;
         for (size_t j = 0; j < statement->instructions_count; j++) {
             uint32_t line = ir_place_of(polyhedra->ir, statement->instructions[j]).line;
-            if (line && (!about->first_line || line < about->first_line))
+            if (line && (!about->first_line || line < about->first_line)) {
                 about->first_line = line;
+                first = statement->instructions[j];
+            }
             if (line > about->last_line)
                 about->last_line = line;
         }
     }
+    if (first)
+        ir_loops_around(polyhedra->ir, scop->symbol, ir_place_of(polyhedra->ir, first),
+                        &about->loop_line, 1);
 }
 
 const char *polyhedra_parameter(const struct polyhedra *polyhedra, size_t index)

@@ -177,8 +177,10 @@ static bool is_asked_for(const struct predicting *predicting, const struct polyh
     if (bytes && (length < bytes || strncmp(file + length - bytes, settings->loop, bytes) != 0))
         return false;
     unsigned long line = strtoul(number, NULL, 10);
-    struct ir_place begin = ir_function_place(predicting->lowered.ir, about->symbol);
-    return line >= begin.line && line <= about->last_line;
+    uint32_t begin = about->loop_line
+                         ? about->loop_line
+                         : ir_function_place(predicting->lowered.ir, about->symbol).line;
+    return line >= begin && line <= about->last_line;
 }
 
 /* ---- a nest ---------------------------------------------------------------------------------------------------- */
