@@ -94,6 +94,27 @@ for reference in report["references"]:
     [[ $output == *"11 accesses"* ]]
 }
 
+@test "values of a parameter and of a macro together" {
+    cat >strips.c <<'EOF'
+#ifndef STRIP
+#define STRIP 4
+#endif
+void strips(int n, double a[n][n])
+{
+    for (int ii = 0; ii < n; ii += STRIP)
+        for (int j = 0; j < n; j++)
+            for (int i = ii; i < (ii + STRIP < n ? ii + STRIP : n); i++)
+                a[i][j] = 0;
+}
+EOF
+    local misses=()
+    for strip in 4 50; do
+        "$HEADROOM" locality -D n=50 -D STRIP=$strip --cache 1K,2 --format json -- cc strips.c >strips.json
+        misses+=("$(python3 -c 'import json; print(*(json.load(open("strips.json"))["locality"]["totals"][0][name] for name in ("accesses", "misses")))')")
+    done
+    [[ ${misses[0]} == "2500 "* && ${misses[1]} == "2500 "* && ${misses[0]} != "${misses[1]}" ]]
+}
+
 @test "of several nests of a function, the one around a line" {
     cat >around.c <<'EOF'
 double a[9], b[9];

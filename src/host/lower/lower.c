@@ -115,7 +115,8 @@ static bool explain(const struct lowering *lowering, enum ran ran, const char *c
     return false;
 }
 
-static bool compile(const struct lowering *lowering, bool macros)
+/* macros: of the bindings, those that are given as macros. */
+static bool compile(const struct lowering *lowering, const bool macros[LOWER_BINDINGS])
 {
     const struct lower_request *request = lowering->request;
     enum language language = language_of(request->path);
@@ -125,7 +126,9 @@ static bool compile(const struct lowering *lowering, bool macros)
                         : language == LANGUAGE_CXX   ? "clang++-19"
                                                      : "clang-19");
     add_words(&words, request->compiler);
-    for (size_t i = 0; macros && i < request->bindings_count; i++) {
+    for (size_t i = 0; i < request->bindings_count; i++) {
+        if (!macros[i])
+            continue;
         snprintf(defined[i], sizeof defined[i], "-D%.120s=%.120s", request->bindings[i].name,
                  request->bindings[i].text);
         command_add(&words, defined[i]);
@@ -276,15 +279,17 @@ static bool source_has(const struct lowering *lowering, const char *name)
     return found;
 }
 
-/* Macros first, where none of them is a variable: "int n" would become "int 1000". */
+/* Variables first. What is none is taken for a macro, and the source compiled again with it: not with all, as "int n" would become
+   "int 1000". */
 static bool prepare(const struct lowering *lowering)
 {
     const struct lower_request *request = lowering->request;
-    bool ir = language_of(request->path) == LANGUAGE_IR, macros = false;
+    bool ir = language_of(request->path) == LANGUAGE_IR, any = false;
+    bool macros[LOWER_BINDINGS] = {false};
     const char *source = ir ? request->path : lowering->paths[FILE_SOURCE];
     size_t count;
     for (unsigned turn = 0; turn < 2; turn++) {
-        if (!ir && !compile(lowering, turn))
+        if (!ir && !compile(lowering, macros))
             return false;
         if (!optimise(lowering, PASSES_FIRST, source, lowering->paths[FILE_BOUND]) ||
             !inline_accessors(lowering))
@@ -301,9 +306,9 @@ static bool prepare(const struct lowering *lowering)
                          request->bindings[i].name, request->path);
                 return false;
             }
-            macros = true;
+            macros[i] = any = true;
         }
-        if (!macros)
+        if (!any)
             break;
     }
     return optimise(lowering, PASSES_SECOND, lowering->paths[FILE_BOUND],
