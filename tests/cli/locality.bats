@@ -268,6 +268,25 @@ EOF
     [[ $output == *"64 bytes more between one array and the next: L1 "*"(-8"[0-9]" %)"* ]]
 }
 
+@test "loops that miss alike are all looked at" {
+    cat >alike.c <<'EOF'
+enum { N = 200 };
+double A[N][N], B[N][N];
+void alike(void)
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            A[j][i] += 1;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            B[j][i] += 1;
+}
+EOF
+    run -0 --separate-stderr "$HEADROOM" locality --suggest --exact --cache 4K,4 -- cc alike.c
+    [[ $output == *"the loops of lines 5, 6 in the order 6, 5"* ]]
+    [[ $output == *"the loops of lines 8, 9 in the order 9, 8"* ]]
+}
+
 @test "a sweep has what each value has" {
     "$HEADROOM" locality --sweep n=20:60:20 --function triangle --cache 1K,2 --format json -- cc nests.c >swept.json
     "$HEADROOM" locality -D n=40 --function triangle --cache 1K,2 --format json -- cc nests.c >one.json

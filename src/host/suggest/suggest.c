@@ -239,25 +239,33 @@ static double group_misses(const struct search *search, const struct polyhedra_g
     return sum;
 }
 
+static bool is_among(const size_t *groups, size_t count, size_t group)
+{
+    for (size_t i = 0; i < count; i++)
+        if (groups[i] == group)
+            return true;
+    return false;
+}
+
 /* Those that miss most. */
 static void try_groups(struct search *search)
 {
     const struct polyhedra_group *groups;
-    size_t count = polyhedra_changes_groups(search->changes, &groups);
-    double least = GROUP_LEAST * search->request->result->totals[0].misses, above = INFINITY;
+    size_t count = polyhedra_changes_groups(search->changes, &groups), tried[GROUPS_MAX];
+    double least = GROUP_LEAST * search->request->result->totals[0].misses;
     for (size_t done = 0; done < GROUPS_MAX; done++) {
         size_t best = count;
         double most = least;
         for (size_t i = 0; i < count; i++) {
             double misses = group_misses(search, &groups[i]);
-            if (misses < above && misses > most) {
+            if (misses > most && !is_among(tried, done, i)) {
                 most = misses;
                 best = i;
             }
         }
         if (best == count)
             return;
-        above = most;
+        tried[done] = best;
         try_group(search, best, &groups[best]);
     }
 }
@@ -377,10 +385,10 @@ static void offer(struct search *search)
     double now = weighted(search->request->result, options.levels_count);
     options.exact = search->request->result->exact;
     options.accesses = search->accesses;
+    options.deadline_ns = search->request->deadline_ns + 1000000000U;
     qsort(search->best, search->best_count, sizeof *search->best, by_candidate);
     for (size_t i = 0; i < search->best_count && found->count < SUGGEST_MAX; i++) {
         struct suggestion *made = &found->list[found->count];
-        options.deadline_ns = search->request->deadline_ns + 1000000000U;
         if (!solve(search, &search->best[i], &options, &made->result))
             continue;
         made->saved = now > 0 ? 1 - weighted(&made->result, options.levels_count) / now : 0;
