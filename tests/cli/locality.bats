@@ -172,6 +172,30 @@ EOF
     [[ -n $stderr ]]
 }
 
+@test "no reason is given for what is no loop, or is taken" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    cat >beside.f <<'EOF'
+      subroutine beside(n, a)
+      integer n, i
+      double precision a(n)
+      logical l, given
+      external given
+      l = given('N')
+      if (l) then
+        do i = 1, n
+          a(i) = 0
+        end do
+      else
+        do i = 1, n
+          call change(a)
+        end do
+      end if
+      end
+EOF
+    run -0 --separate-stderr "$HEADROOM" locality -D n=50 --cache 4K -- gfortran beside.f
+    [[ $output == *"beside.f:13:"*"a function is called in the loop"* && $output != *"beside.f:6:"* && $output != *"beside.f:9:"* ]]
+}
+
 @test "without LLVM 19, a sentence" {
     mkdir -p empty
     run -1 --separate-stderr env PATH="$PWD/empty" "$HEADROOM" locality -- cc nests.c

@@ -56,6 +56,16 @@ enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char
                              struct ir_loops *loops);
 void ir_loops_free(struct ir_loops *loops);
 
+/* First and last line of the instructions of each natural loop of a function. Appended; malloc's. Statuses as above; BASE_NOT_FOUND: no function. */
+struct ir_span {
+    uint32_t first_line, last_line;
+};
+struct ir_spans { /* {0} is empty */
+    struct ir_span *items;
+    size_t count, capacity;
+};
+enum base_status ir_loop_spans(const struct ir *ir, const char *symbol, struct ir_spans *spans);
+
 /* Where the source has what a load or a store accesses: in C the beginning of the expression. */
 struct ir_place ir_address_place(const struct ir *ir, const char *symbol, const char *instruction);
 

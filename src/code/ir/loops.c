@@ -356,17 +356,41 @@ static void free_graph(struct graph *graph)
     free(graph->dominator);
 }
 
+/* Free it whatever is returned. */
+static enum base_status read_graph(const struct ir *ir, const char *symbol, struct graph *graph)
+{
+    *graph = (struct graph){.ir = ir, .function = ir_find_function(ir, symbol)};
+    if (!graph->function)
+        return BASE_NOT_FOUND;
+    if (!find_blocks(graph))
+        return BASE_NO_MEMORY;
+    if (graph->blocks_count > BLOCKS_MAX)
+        return BASE_TOO_LARGE;
+    return find_edges(graph) && order_blocks(graph) && find_naturals(graph) ? BASE_OK
+                                                                            : BASE_NO_MEMORY;
+}
+
 enum base_status ir_loops_at(const struct ir *ir, const char *symbol, const char *file,
                              uint32_t line, ir_reference *reference, void *context,
                              struct ir_loops *loops)
 {
-    struct graph graph = {.ir = ir, .function = ir_find_function(ir, symbol)};
-    enum base_status status = graph.function ? BASE_NO_MEMORY : BASE_NOT_FOUND;
-    if (graph.function && find_blocks(&graph)) {
-        if (graph.blocks_count > BLOCKS_MAX)
-            status = BASE_TOO_LARGE;
-        else if (find_edges(&graph) && order_blocks(&graph) && find_naturals(&graph))
-            status = add_loops(&graph, file, line, reference, context, loops);
+    struct graph graph;
+    enum base_status status = read_graph(ir, symbol, &graph);
+    if (status == BASE_OK)
+        status = add_loops(&graph, file, line, reference, context, loops);
+    free_graph(&graph);
+    return status;
+}
+
+enum base_status ir_loop_spans(const struct ir *ir, const char *symbol, struct ir_spans *spans)
+{
+    struct graph graph;
+    enum base_status status = read_graph(ir, symbol, &graph);
+    for (size_t i = 0; status == BASE_OK && i < graph.naturals_count; i++) {
+        const struct natural *natural = &graph.naturals[i];
+        struct ir_span span = {natural->first_line, natural->last_line};
+        if (!UTIL_PUSH(spans->items, spans->count, spans->capacity, span))
+            status = BASE_NO_MEMORY;
     }
     free_graph(&graph);
     return status;
