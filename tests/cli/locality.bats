@@ -324,6 +324,8 @@ assert swept["sweep"]["points"][0]["totals"] != one["totals"]'
     [[ ${lines[-1]} == *" 60 "* ]]
     run -1 --separate-stderr "$HEADROOM" locality --sweep nowhere=1:3 --function triangle --cache 1K -- cc nests.c
     [[ $stderr == *"with nowhere = 1: "* ]]
+    "$HEADROOM" locality --sweep n=20:49 --function triangle --cache 1K --format json -- cc nests.c >swept.json
+    run -0 python3 -c 'import json; assert len(json.load(open("swept.json"))["locality"]["sweep"]["points"]) == 15'
     for text in n n=5 n=5:4 n=1:2:0 n=1:20000:1 =1:2; do
         run -2 --separate-stderr "$HEADROOM" locality --sweep "$text" -- cc nests.c
         [[ $stderr == *"--sweep takes NAME=LOW:HIGH[:STEP]"* ]]

@@ -30,6 +30,8 @@ struct locality_settings {
     double width;
 };
 _Static_assert(sizeof(struct locality_settings) <= SETTINGS_OWN_BYTES, "own settings");
+_Static_assert(BASE_COUNT(((struct option_list *)NULL)->texts) < LOWER_BINDINGS,
+               "all values given, and one that is swept");
 
 static const struct locality_settings *own(const struct settings *settings)
 {
@@ -323,6 +325,14 @@ static bool reject_parameter(struct predicting *predicting, const struct polyhed
     return reject(predicting, about, reason, help);
 }
 
+static bool reject_rest(struct predicting *predicting, const struct polyhedra_about *about)
+{
+    char reason[128];
+    snprintf(reason, sizeof reason,
+             "this nest and those after it are left out: %d are computed at a time", NESTS_MAX);
+    return reject(predicting, about, reason, "choose a function by --function");
+}
+
 static bool add_nest(struct predicting *predicting, size_t index)
 {
     struct polyhedra_about about;
@@ -347,10 +357,14 @@ static bool add_nest(struct predicting *predicting, size_t index)
 static bool add_nests(struct predicting *predicting)
 {
     size_t count = polyhedra_count(predicting->lowered.polyhedra);
-    for (size_t i = 0; i < count && predicting->nests_count < NESTS_MAX; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct polyhedra_about about;
         polyhedra_about(predicting->lowered.polyhedra, i, &about);
-        if (is_asked_for(predicting, &about) && !add_nest(predicting, i))
+        if (!is_asked_for(predicting, &about))
+            continue;
+        if (predicting->nests_count == NESTS_MAX)
+            return reject_rest(predicting, &about);
+        if (!add_nest(predicting, i))
             return false;
     }
     if (predicting->nests_count)
@@ -432,11 +446,6 @@ static bool compute(struct predicting *predicting, const char *file, const char 
     say_where(predicting);
     if (!find_source(predicting, file) || !read_bindings(predicting) || !find_levels(predicting))
         return false;
-    if (swept && count == LOWER_BINDINGS) {
-        snprintf(predicting->error, sizeof predicting->error, "-D: more than %d values.",
-                 LOWER_BINDINGS - 1);
-        return false;
-    }
     if (swept)
         predicting->bindings[count++] = (struct lower_binding){swept, value};
     struct lower_request request = {.path = predicting->path,
@@ -497,7 +506,7 @@ static void add_sweep(struct predicted *predicted, const struct sweep *sweep)
     predicted->points_count = sweep->count;
 }
 
-/* "n=100:4000" or "n=100:4000:100". Without a step, sixteen values. */
+/* "n=100:4000" or "n=100:4000:100". Without a step, sixteen values at most. */
 static bool read_sweep(const char *text, struct sweep *sweep)
 {
     const char *equals = strchr(text, '=');
@@ -514,7 +523,7 @@ static bool read_sweep(const char *text, struct sweep *sweep)
         sweep->low < -(INT64_C(1) << 40))
         return false;
     int64_t between = sweep->high - sweep->low;
-    sweep->step = between < SWEEP_POINTS ? 1 : between / (SWEEP_POINTS - 1);
+    sweep->step = between < SWEEP_POINTS ? 1 : (between + SWEEP_POINTS - 2) / (SWEEP_POINTS - 1);
     if (*at == ':') {
         const char *third = at + 1;
         sweep->step = strtoll(third, &at, 10);
@@ -623,7 +632,8 @@ static const struct option_spec locality_options[] = {
              "the others are computed as the nest itself."},
     {"sweep", 0, OPTION_TEXT, OWN(locality_settings, sweep), .argument = "NAME=LOW:HIGH[:STEP]",
      .help = "Compute all nests together for each of these values of a parameter, global variable "
-             "or macro, such as a size or a tile's, and print a table. Without STEP, 16 values."},
+             "or macro, such as the size of an array or a tile, and print a table. Without STEP, "
+             "up to 16 values."},
     {"max-time", 0, OPTION_NUMBER, OWN(locality_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
      .help = "Give up a step that takes longer: the compiler, LLVM's analysis, and each nest. "
