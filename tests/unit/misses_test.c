@@ -138,7 +138,7 @@ static struct misses_options exact_options(void)
 }
 
 struct count {
-    uint64_t executed, misses[BASE_COUNT(levels)], cold;
+    uint64_t executed, misses[BASE_COUNT(levels)];
 };
 
 static void solve_everywhere(const struct nest *nest, struct walker *walker, uint32_t access,
@@ -300,7 +300,7 @@ static void results_do_not_depend_on_threads(void **state)
 }
 
 /* Rows of 4096 bytes meet in two sets of 32 KiB with 8 ways; rows that are a line longer do not. */
-static void conflicts_are_told_from_capacity(void **state)
+static void conflicts_are_no_capacity_misses(void **state)
 {
     static const struct misses_level level = {32768, 8, 64, "L1"};
     struct misses_options options = misses_defaults();
@@ -366,7 +366,7 @@ int main(void)
         cmocka_unit_test(walks_find_every_miss),
         cmocka_unit_test(intervals_hold_the_truth),
         cmocka_unit_test(results_do_not_depend_on_threads),
-        cmocka_unit_test(conflicts_are_told_from_capacity),
+        cmocka_unit_test(conflicts_are_no_capacity_misses),
         cmocka_unit_test(first_touches_are_cold),
         cmocka_unit_test(caches_have_whole_sets),
     };
