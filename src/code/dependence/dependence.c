@@ -178,6 +178,9 @@ static enum base_status explain(const struct finding *finding, enum base_status 
     if (status == BASE_TOO_LARGE)
         snprintf(finding->error, DEPENDENCE_ERROR_BYTES,
                  "isl does not come to an end with the dependences of this nest.");
+    else if (status == BASE_UNSUPPORTED)
+        snprintf(finding->error, DEPENDENCE_ERROR_BYTES,
+                 "there are more than %d loops around each other.", POLYHEDRA_DEPTH_MAX);
     else if (status != BASE_OK)
         snprintf(finding->error, DEPENDENCE_ERROR_BYTES, "%s.", base_status_text(status));
     return status;
@@ -207,7 +210,7 @@ static enum base_status fill(const struct finding *finding, size_t nest,
         find_stride(finding, nest, loop);
         status = find_circuit(loop);
     }
-    return explain(finding, status);
+    return status;
 }
 
 /* The nest that has all of the loop's loads and stores. */
@@ -220,7 +223,7 @@ static enum base_status add_loop(const struct finding *finding, const char *symb
     loop.references = calloc(from->operations_count + 1, sizeof *loop.references);
     if (!loop.references || !UTIL_PUSH(source->items, source->count, source->capacity, loop)) {
         free(loop.references);
-        return explain(finding, BASE_NO_MEMORY);
+        return BASE_NO_MEMORY;
     }
     for (size_t i = 0; i < polyhedra_count(finding->polyhedra); i++) {
         struct dependence_loop *made = &source->items[source->count - 1];
@@ -229,9 +232,12 @@ static enum base_status add_loop(const struct finding *finding, const char *symb
         if (strcmp(about.symbol, symbol) != 0)
             continue;
         size_t matched = match_references(finding, i, made, &accesses);
-        if (matched && matched == accesses)
-            return fill(finding, i, made);
-        if (matched)
+        if (matched && matched == accesses) {
+            enum base_status status = fill(finding, i, made);
+            if (status != BASE_UNSUPPORTED)
+                return status;
+            explain(finding, status);
+        } else if (matched)
             snprintf(finding->error, DEPENDENCE_ERROR_BYTES,
                      "which of its loads and stores happen depends on data in a way that leaves "
                      "open which of the sets are theirs; take the conditions out of the loop.");
@@ -265,6 +271,12 @@ enum base_status dependence_find(const struct ir *ir, const struct polyhedra *po
     error[0] = 0;
     for (const char *symbol = NULL; (symbol = ir_next_function(ir, symbol));) {
         enum base_status status = find_in(&finding, symbol, file, at);
+        if (status == BASE_TOO_LARGE) { /* another function may have the line */
+            snprintf(error, DEPENDENCE_ERROR_BYTES, "function '%.200s' has too many basic blocks.",
+                     ir_function_name(ir, symbol));
+            worst = status;
+            status = BASE_NOT_FOUND;
+        }
         for (size_t i = 0; status == BASE_OK && i < source->loops.count; i++) {
             status = add_loop(&finding, symbol, &source->loops.items[i], line);
             if (status != BASE_UNSUPPORTED)
