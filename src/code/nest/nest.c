@@ -356,7 +356,7 @@ bool nest_check(const struct nest *nest)
     for (size_t i = 0; i < nest->expressions_count; i++) {
         const struct nest_expression *at = &nest->expressions[i];
         bool leaf = at->operation == NEST_CONSTANT || at->operation == NEST_ITERATOR;
-        if (!leaf && (at->left >= i || at->right >= i))
+        if (!leaf && (at->left >= i || at->right >= i || at->condition >= i))
             return false;
     }
     for (size_t i = 0; i < nest->nodes_count; i++) {
@@ -369,7 +369,8 @@ bool nest_check(const struct nest *nest)
             if (child->parent != i || child->position != j)
                 return false;
         }
-        if (node->kind == NEST_LOOP && (node->step <= 0 || node->slot >= NEST_SLOTS))
+        if (node->kind == NEST_LOOP &&
+            (node->step <= 0 || node->slot >= NEST_SLOTS || node->count != 1))
             return false;
     }
     return true;

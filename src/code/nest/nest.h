@@ -86,7 +86,7 @@ struct nest_node {
     enum nest_kind kind;
     uint32_t parent;   /* NEST_NONE: the root, which is node 0 */
     uint32_t position; /* among the parent's children */
-    uint32_t first;    /* of children in `children`; of a statement: of accesses */
+    uint32_t first;    /* of children in `children`, of a loop one; of a statement: of accesses */
     uint32_t count;
     uint32_t slot;         /* of a loop */
     uint32_t lower, upper; /* of a loop, both included; of a condition: lower holds it */
@@ -161,8 +161,7 @@ static inline int64_t nest_address(const struct nest *nest, const struct nest_ac
                        : nest_value(nest, access->bytes_offset, iterators));
 }
 
-/* How often a node is executed for given iterators of the loops around it; statements count 1. Statements of the nest: of node 0.
-   limit: gives up, UINT64_MAX, after so many steps. */
+/* How often a statement is executed. UINT64_MAX: counting it takes more than `limit` steps. */
 uint64_t nest_executions(const struct nest *nest, uint32_t statement, uint64_t limit);
 
 /* The iterators' least and most values at a statement, whatever the others are. Slots of other loops: 0. */

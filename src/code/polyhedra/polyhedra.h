@@ -36,7 +36,8 @@ void polyhedra_about(const struct polyhedra *polyhedra, size_t index,
 /* A parameter whose value the nest needs: its name in the source, or as LLVM has it. NULL: none, it can be made. */
 const char *polyhedra_parameter(const struct polyhedra *polyhedra, size_t index);
 
-/* The nest with that index. seconds: after which isl is stopped. BASE_UNSUPPORTED, with the error: what it is not. */
+/* The nest with that index; nest_free it. With the error: BASE_UNSUPPORTED: what cannot be made; BASE_TOO_LARGE: too deep, or isl was stopped;
+   BASE_NO_MEMORY. */
 enum base_status polyhedra_nest(const struct polyhedra *polyhedra, size_t index, struct nest **nest,
                                 char *error);
 

@@ -21,7 +21,7 @@ enum ran { RAN, RAN_NOT_FOUND, RAN_FAILED, RAN_LATE };
 enum ran command_run(const struct command *words, const char *output, const char *errors,
                      unsigned seconds);
 
-/* A whole file; the text's failed says that memory or the file was too large. */
+/* A whole file, and a 0 behind it. False: it cannot be read (errno), or is too large for memory (errno as it was). */
 bool file_read(const char *path, struct util_text *text);
 
 bool rejected_read(const char *remarks, struct lowered *lowered);

@@ -4,8 +4,8 @@
  * Malik 1997), solved for sampled iterations (Vera, Llosa, González 2000; MHAOTEU 1.1, part I): from an iteration the
  * accesses are walked backwards until one touches the same line (a hit), or as many other lines of its set were
  * touched as the set has ways (a miss). Caches are set-associative with LRU replacement, stores allocate, and each level
- * sees the misses of the one before. A loop's innermost accesses are not stepped through: those that fall into the
- * set are computed.
+ * sees the misses of the one before. Iterations of innermost loops are not gone through one by one: the next one whose
+ * access falls into the set is computed.
  *
  * Rejected: counting the points of the polyhedra, for which there is no library here, and which grow without bound.
  *
