@@ -136,7 +136,7 @@ static void arrays_member(struct json *json, const struct nest *nest)
     json_close(json, ']');
 }
 
-static void pairs_member(struct json *json, const struct predicted_nest *nest, size_t index)
+static void pairs_member(struct json *json, const struct predicted_nest *nest)
 {
     json_begin(json, "conflicts", '[');
     for (size_t i = 0; i < nest->result.pairs_count; i++) {
@@ -155,7 +155,6 @@ static void pairs_member(struct json *json, const struct predicted_nest *nest, s
         json_close(json, '}');
     }
     json_close(json, ']');
-    (void)index;
 }
 
 static void nests_member(struct json *json, const struct predicted *predicted)
@@ -176,7 +175,7 @@ static void nests_member(struct json *json, const struct predicted *predicted)
                          nest->simulated.references != NULL, nest->simulated.totals[j].misses);
         json_close(json, ']');
         arrays_member(json, nest->nest);
-        pairs_member(json, nest, i);
+        pairs_member(json, nest);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -120,6 +120,17 @@ static void print_references(const struct predicted *predicted, const struct pre
         print_reference(predicted, nest, i, printer);
 }
 
+enum { REFERENCE_BYTES = NAME_BYTES + 24 };
+
+/* "a (line 12)" */
+static const char *name_reference(const struct nest_reference *reference, char out[REFERENCE_BYTES])
+{
+    name_clean(reference->text, out, NAME_BYTES);
+    if (reference->line)
+        print_add(out, REFERENCE_BYTES, " (line %u)", reference->line);
+    return out;
+}
+
 static void print_pairs(const struct predicted_nest *nest, unsigned limit, struct printer *printer)
 {
     const struct misses_result *result = &nest->result;
@@ -131,11 +142,10 @@ static void print_pairs(const struct predicted_nest *nest, unsigned limit, struc
         const struct misses_pair *pair = &result->pairs[i];
         const struct nest_reference *victim = &nest->nest->references[pair->reference];
         const struct nest_reference *by = &nest->nest->references[pair->by];
-        char count[32], of[NAME_BYTES], taken[NAME_BYTES], conflict[32];
-        name_clean(victim->text, of, sizeof of);
-        name_clean(by->text, taken, sizeof taken);
-        fprintf(printer->out, "      %9s  %s (line %u), its line taken by %s (line %u)",
-                print_quantity(pair->misses, count), of, victim->line, taken, by->line);
+        char count[32], of[REFERENCE_BYTES], taken[REFERENCE_BYTES], conflict[32];
+        fprintf(printer->out, "      %9s  %s, its line taken by %s",
+                print_quantity(pair->misses, count), name_reference(victim, of),
+                name_reference(by, taken));
         if (pair->conflict > 0.005 * pair->misses)
             fprintf(printer->out, ", %s conflicts", share(pair->conflict, pair->misses, conflict));
         fprintf(printer->out, "\n");
