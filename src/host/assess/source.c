@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From a source, by LLVM and Polly, to its dependences and rows. Latencies are the model's, asked by instructions that depend on themselves. */
+/* From a source, by LLVM and Polly, to its dependences and rows. Latencies are the model's bounds of instructions that depend on themselves. */
 #include "assess/source.h"
 
 #include <stdlib.h>
@@ -10,6 +10,12 @@ struct assess_source {
     struct dependence_source found;
     char error[LOWER_ERROR_BYTES + DEPENDENCE_ERROR_BYTES];
 };
+
+static const char *last_part(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
 
 /* ---- latencies ------------------------------------------------------------------------------------------ */
 
@@ -204,15 +210,14 @@ struct assess_source *assess_source_open(struct profile *profile,
 {
     struct assess_source *source = calloc(1, sizeof *source);
     struct dependence_latencies latencies = latencies_of(options);
-    const char *name = strrchr(request->path, '/');
     uint32_t at = line;
     bool good = source;
     if (good && !lower_run(request, &source->lowered, source->error)) {
         good = add_reason(profile, request->path, line, source->error);
     } else if (good) {
-        enum base_status status = dependence_find(source->lowered.ir, source->lowered.polyhedra,
-                                                  name ? name + 1 : request->path, &at, &latencies,
-                                                  &source->found, source->error);
+        enum base_status status =
+            dependence_find(source->lowered.ir, source->lowered.polyhedra, last_part(request->path),
+                            &at, &latencies, &source->found, source->error);
         if (status != BASE_OK)
             good = refuse(profile, source, request->path, at, status);
         for (size_t i = 0; good && status == BASE_OK && i < source->found.count; i++)
@@ -251,12 +256,6 @@ bool assess_source_graph(const struct assess_source *source, enum dependence_ver
 }
 
 /* ---- against the machine code -------------------------------------------------------------------------------- */
-
-static const char *last_part(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
-}
 
 /* Of other files, such as headers: 0. */
 static void find_lines(const struct dependence_loop *from, const struct bodies_loop *loop,
