@@ -602,7 +602,7 @@ static const struct locality_settings own_defaults = {.align = PAGE, .max_s = 60
 static const struct option_spec locality_options[] = {
     {"define", 'D', OPTION_LIST, FIELD(keys), .argument = "NAME=VALUE",
      .help = "The value of a parameter of a function, of a global variable, or of a macro. May be "
-             "repeated. What the loops need and nobody gives is asked for by name."},
+             "repeated. A value that a loop needs and that is not given is listed by name."},
     {"function", 0, OPTION_TEXT, OWN(locality_settings, function), .argument = "NAME",
      .help = "Only the loop nests of that function. Default: all."},
     {"loop", 0, OPTION_TEXT, OWN(locality_settings, loop), .argument = "[FILE:]LINE",
@@ -655,18 +655,17 @@ const struct verb locality_verb = {
     .arguments = "[FILE.ll] [-- COMPILER [ARGUMENT...] FILE]",
     .description =
         "Computes how often each load and store of a loop nest misses each cache, from its source "
-        "alone: for sizes that no test has, for caches that this machine has not, in seconds. "
+        "alone: for sizes that no test has, for caches that this machine does not have. "
         "Misses are cold (the first use of a line), capacity (a cache of the same size with any "
-        "placement would miss as well) or conflict; and it is said which references take each "
-        "other's lines.\n\n"
+        "placement would miss as well) or conflict; the report names the references that take "
+        "each other's lines.\n\n"
         "Behind -- stands the command by which the source is compiled, of which the source's "
         "meaning is taken (-I, -D, -std and the like). The compiler that reads it is LLVM 19's: "
         "clang-19 for C and C++, flang-19 for Fortran; opt-19 finds the loops. FILE.ll or FILE.bc "
-        "is "
-        "LLVM IR with debug information, from any compiler, such as rustc --emit=llvm-ir.\n\n"
-        "Loops have to go round, and subscripts to be, as sums of loop counters times constants. "
-        "What is "
-        "not is named with its line, and what would help. Scalars count as registers; caches "
+        "is LLVM IR with debug information, from any compiler, such as rustc --emit=llvm-ir.\n\n"
+        "Loop bounds and subscripts have to be sums of loop counters times constants. Loops that "
+        "are not are listed with their line and what would help. Scalars count as registers; "
+        "caches "
         "replace the least recently used line, stores allocate, nothing is prefetched, and "
         "each nest begins with empty caches.",
     .exit_status = "0 on success; 1 if the source cannot be compiled, LLVM 19 is not installed, a "
