@@ -7,6 +7,8 @@
  *
  * The kernel's arrays lie at the addresses, in the order of its parameters.
  */
+#include "tsan.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,10 @@ static uint64_t accesses, misses, line_bytes, ways, sets, *tags;
 static char *low, *high;
 
 /* LRU by moving to the front. */
-static void touch(const void *address)
+static void accessed(const void *address, const void *code, int write)
 {
+    (void)code;
+    (void)write;
     if ((const char *)address < low || (const char *)address >= high)
         return;
     uint64_t line = (uintptr_t)address / line_bytes, at = 0;
@@ -31,32 +35,6 @@ static void touch(const void *address)
         at--;
     memmove(set + 1, set, at * sizeof *set);
     set[0] = line;
-}
-
-#define ACCESS(name)                                                                               \
-    void __tsan_##name(void *address);                                                             \
-    void __tsan_##name(void *address)                                                              \
-    {                                                                                              \
-        touch(address);                                                                            \
-    }
-ACCESS(read1)
-ACCESS(read4)
-ACCESS(read8)
-ACCESS(write1)
-ACCESS(write4)
-ACCESS(write8)
-void __tsan_init(void);
-void __tsan_init(void)
-{
-}
-void __tsan_func_entry(void *from);
-void __tsan_func_entry(void *from)
-{
-    (void)from;
-}
-void __tsan_func_exit(void);
-void __tsan_func_exit(void)
-{
 }
 
 /* name, parameters that are numbers, arrays in order */

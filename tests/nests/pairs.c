@@ -8,6 +8,8 @@
  * prints a line for each pair of places in the code: FROM TO R|W R|W DEPTH LEAST:GREATEST... INNER, distances in the loops around both;
  * INNER is the least distance in the innermost of these while the others are 0, or "-". FROM and TO are addresses of the code.
  */
+#include "tsan.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +64,7 @@ void loop_tick(void)
     stack[depth - 1].count++;
 }
 
-static void note(const void *address, const void *code, int write)
+static void accessed(const void *address, const void *code, int write)
 {
     uint32_t place = 0;
     if ((const char *)address < low || (const char *)address >= low + 9L * ARRAY_BYTES)
@@ -88,32 +90,6 @@ static void note(const void *address, const void *code, int write)
         event->loops[i] = (int8_t)stack[i].loop;
         event->counts[i] = (int16_t)stack[i].count;
     }
-}
-
-#define ACCESS(name, write)                                                                        \
-    void __tsan_##name(void *address);                                                             \
-    void __tsan_##name(void *address)                                                              \
-    {                                                                                              \
-        note(address, (char *)__builtin_return_address(0) - 1, write);                             \
-    }
-ACCESS(read1, 0)
-ACCESS(read4, 0)
-ACCESS(read8, 0)
-ACCESS(write1, 1)
-ACCESS(write4, 1)
-ACCESS(write8, 1)
-void __tsan_init(void);
-void __tsan_init(void)
-{
-}
-void __tsan_func_entry(void *from);
-void __tsan_func_entry(void *from)
-{
-    (void)from;
-}
-void __tsan_func_exit(void);
-void __tsan_func_exit(void)
-{
 }
 
 static int by_address(const void *a, const void *b)
