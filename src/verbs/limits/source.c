@@ -7,8 +7,14 @@
 static const char *const kinds[] = {"FLOW", "ANTI", "OUTPUT"};
 static const char *const kind_names[] = {"flow", "anti", "output"};
 static const char *const roles[] = {"load", "compute", "store"};
-static const char *const fate_names[] = {"memory", "register", "gone", "added"};
-static const char *const fate_words[] = {"through memory", "in a register", "gone", "added"};
+/* As profiles have them. */
+enum { IN_MEMORY, IN_REGISTER, GONE, ADDED };
+static const char *const fate_names[] = {
+    [IN_MEMORY] = "memory", [IN_REGISTER] = "register", [GONE] = "gone", [ADDED] = "added"};
+static const char *const fate_words[] = {[IN_MEMORY] = "through memory",
+                                         [IN_REGISTER] = "in a register",
+                                         [GONE] = "gone",
+                                         [ADDED] = "added"};
 
 /* ---- for people -------------------------------------------------------------------------------------------- */
 
@@ -95,7 +101,7 @@ void limits_print_sources(struct printer *printer)
 static void print_fate(struct printer *printer, const struct profile_limit_fate *row)
 {
     char line[TEXT_BYTES] = "", from[TEXT_BYTES], to[TEXT_BYTES];
-    bool added = row->fate == 3;
+    bool added = row->fate == ADDED;
     name_clean(row->from_text, from, sizeof from);
     name_clean(row->to_text, to, sizeof to);
     print_add(line, sizeof line, "%s, %.300s (line %u) and %.300s (line %u)", kinds[row->kind],
