@@ -18,7 +18,7 @@ enum { COMPILE_ERROR_BYTES = 10240 };
 /* Exit codes besides the compiler's own. */
 enum { COMPILE_REFUSED = 1, COMPILE_NOT_EXECUTABLE = 126, COMPILE_NOT_FOUND = 127 };
 
-/* First word of the command line that gcc is told to run its steps by; the second is a descriptor. */
+/* First word of the command by which gcc runs its steps; the second is a descriptor. */
 #define COMPILE_STEP "--compile-step"
 
 typedef void compile_note(const char *sentence);

@@ -300,7 +300,7 @@ static char *read_path(const char *path, size_t *bytes)
     return text;
 }
 
-/* The assembler of another machine is told neither --64 nor a triple with x86_64. */
+/* The assembler of another machine gets neither --64 nor a triple with x86_64. */
 static bool for_this_machine(char *const *step)
 {
     return strcmp(step[1], "-cc1as") == 0 || words_find(step, "--64") >= 0;

@@ -8,7 +8,7 @@ enum {
     PARTS_MAX = 3,
     LABEL = 14,
     LINKS_MAX = 1024, /* looked at, of a finding; the heaviest */
-    ALIKE_MAX = 32,   /* told apart */
+    ALIKE_MAX = 32,   /* different lines that are kept */
 };
 
 static const char no_callers[] = "without callers";
