@@ -202,7 +202,9 @@ static void put_end(struct output *out)
     put_yard(out, CONTROL(ticks));
     PUT(out, 0x48, 0xff, 0xc9); /* dec %rcx */
     put_store(out, BASE_RCX, CONTROL(repeat));
-    PUT(out, 0x0f, 0x85); /* jnz */
+    put_move(out, 0x29, BASE_RAX, CONTROL(limit)); /* sub %rax, */
+    PUT(out, 0x72, 9);                             /* jb: over what follows */
+    PUT(out, 0x48, 0x85, 0xc9, 0x0f, 0x85);        /* test %rcx, %rcx; jnz */
     put_label(out, LABEL_AGAIN);
     PUT(out, 0xff, 0x24, ABSOLUTE); /* jmp * */
     put_yard(out, CONTROL(leave));

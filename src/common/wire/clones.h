@@ -28,19 +28,23 @@ enum {
     WIRE_CLONE_EXITS_MAX = 16,
     WIRE_CLONE_CODE_MAX = 1 << 16,
     WIRE_CLONE_VECTORS = 16384,
+    /* Should headroom be killed when it has seen the trap of the first, the thread gets that of the second. */
+    WIRE_CLONE_ENDS = 2,
+    WIRE_CLONE_COOKIE = 0x636c6f6e, /* si_perf_data of a stop before code is executed */
     /* what a byte of the lines is at first: as a float, a double, and an integer a normal number that is not 0 */
     WIRE_CLONE_PATTERN = 0x3f800000,
 };
 
 /*
  * What the clone's code and who runs it share. The code is entered with the registers that the loop is entered with; it
- * runs the loop `repeat` times from these, and jumps to `leave` in the end, with vector registers, and general ones but
- * rax, rcx and rdx, as the last run left them. It uses no stack and writes nothing but its yard; a twin, which must run
- * once, what the loop writes.
+ * runs the loop up to `repeat` times from these, and jumps to `leave` in the end, with vector registers, and general
+ * ones but rax, rcx and rdx, as the last run left them. It uses no stack and writes nothing but its yard; a twin, which
+ * must run once, what the loop writes.
  */
 struct wire_clone_control {
     uint64_t leave;  /* in: address to jump to in the end */
-    uint64_t repeat; /* in: 1 to WIRE_CLONE_REPEATS_MAX; 0 in the end */
+    uint64_t repeat; /* in: 1 to WIRE_CLONE_REPEATS_MAX; in the end: runs that were not made */
+    uint64_t limit;  /* in: ticks; after a run in which they were used up there is no other */
     uint64_t exit;   /* out: number of the exit that the last run took */
     uint64_t start;  /* time stamp counter */
     /* out: ticks[n] of the run that began with `repeat` n */
@@ -57,7 +61,7 @@ struct wire_clone_control {
  * that the agent gets.
  */
 struct wire_clone_rescue {
-    uint64_t end; /* where control.leave leads: an int3 */
+    uint64_t end; /* where control.leave leads: WIRE_CLONE_ENDS times int3 */
     uint64_t mask;
     uint64_t exits[WIRE_CLONE_EXITS_MAX]; /* of a twin: run-time addresses, by control.exit */
     uint32_t

@@ -11,16 +11,18 @@
 #include "inject/borrow.h"
 
 #include "inject/internal.h"
+#include "wire/clones.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +30,7 @@
 enum {
     LOOK_US =
         50, /* between looks for a stop: the processor that looks may share its core with the thread */
-    HARDWARE_TRAP = 4, /* si_code TRAP_HWBKPT */
+    AGAIN_MS = 100,    /* until it is looked at whether a thread can still stop */
     SEE_OFF_MS = 5000, /* for a thread that was killed to end */
 };
 
@@ -126,12 +128,31 @@ static bool may_be_borrowed(pid_t pid, pid_t tid)
 
 /* ---- stopped at a time ------------------------------------------------------------------------- */
 
-/* A fault or trap that the thread will hear of as soon as it goes on. */
+/* A fault or trap that the thread gets as soon as it goes on. */
 static bool has_fault(const struct inject_loan *loan)
 {
     char text[4096];
     return read_status(loan->pid, loan->tid, text) &&
-           (number_of(text, "SigPnd:", 16, 0) & faults) != 0;
+           (number_of(text, "SigPnd:", 16, 0) & ~number_of(text, "SigBlk:", 16, 0) & faults) != 0;
+}
+
+/* Will it ever stop? A thread that has ended, or whose number another thread has got, does not. */
+static bool is_traced(const struct inject_loan *loan)
+{
+    char text[4096];
+    return read_status(loan->pid, loan->tid, text) && !strstr(text, "State:\tZ") &&
+           !strstr(text, "State:\tX") && number_of(text, "TracerPid:", 10, 0) != 0;
+}
+
+/* For as long as it takes. */
+static bool await_any(struct inject_loan *loan, struct stop *stop)
+{
+    while (!await(loan, stop, os_now_ns(CLOCK_MONOTONIC) + AGAIN_MS * UINT64_C(1000000)))
+        if (loan->gone || !is_traced(loan)) {
+            loan->gone = true;
+            return false;
+        }
+    return true;
 }
 
 /*
@@ -143,12 +164,12 @@ static bool stop_by(struct inject_loan *loan, uint64_t until_ns, struct stop *st
 {
     if (await(loan, stop, until_ns))
         return true;
-    if (loan->gone || ptrace(PTRACE_INTERRUPT, loan->tid, NULL, NULL) != 0 ||
-        !await(loan, stop, UINT64_MAX))
+    loan->gone |= ptrace(PTRACE_INTERRUPT, loan->tid, NULL, NULL) != 0;
+    if (loan->gone || !await_any(loan, stop))
         return false;
     if (stop->event != PTRACE_EVENT_STOP || is_group_stop(stop) || !has_fault(loan))
         return true;
-    return go_on(loan, 0) && await(loan, stop, UINT64_MAX);
+    return go_on(loan, 0) && await_any(loan, stop);
 }
 
 /* ---- registers --------------------------------------------------------------------------------- */
@@ -165,31 +186,44 @@ static bool set_registers(struct inject_loan *loan)
     return ptrace(PTRACE_SETREGS, loan->tid, NULL, &loan->registers) == 0;
 }
 
-static bool set_debug(struct inject_loan *loan, unsigned number, uint64_t value)
+/*
+ * A debug register. Not by PTRACE_POKEUSER: what that writes stays when headroom is killed, and would cost the thread a signal in
+ * each iteration of the loop for ever.
+ */
+static int open_event(pid_t tid, uint64_t address)
 {
-    size_t at = offsetof(struct user, u_debugreg) + number * sizeof(uint64_t);
-    return ptrace(PTRACE_POKEUSER, loan->tid, (void *)at, (void *)value) == 0;
+    struct perf_event_attr attributes = {.type = PERF_TYPE_BREAKPOINT,
+                                         .size = sizeof attributes,
+                                         .sample_period = 1,
+                                         .bp_type = HW_BREAKPOINT_X,
+                                         .bp_addr = address,
+                                         .bp_len = sizeof(long),
+                                         .exclude_kernel = 1,
+                                         .exclude_hv = 1,
+                                         .sigtrap = 1,
+                                         .remove_on_exec = 1,
+                                         .sig_data = WIRE_CLONE_COOKIE};
+    return (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 static void disarm(struct inject_loan *loan)
 {
-    if (loan->armed)
-        set_debug(loan, 7, 0);
-    loan->armed = false;
+    while (loan->armed)
+        close(loan->events[--loan->armed]);
 }
 
-/* Execution of one byte each: R/W and LEN bits are 0. */
 static bool arm(struct inject_loan *loan, const uint64_t *addresses, unsigned count)
 {
-    uint64_t control = 0;
     disarm(loan);
     for (unsigned i = 0; i < count; i++) {
-        if (!set_debug(loan, i, addresses[i]))
+        int event = open_event(loan->tid, addresses[i]);
+        if (event < 0) {
+            loan->unarmed = errno;
             return false;
-        control |= UINT64_C(1) << 2 * i;
+        }
+        loan->events[loan->armed++] = event;
     }
-    loan->armed = true;
-    return set_debug(loan, 7, control);
+    return true;
 }
 
 bool inject_borrow_save(struct inject_loan *loan, struct inject_state *state)
@@ -263,8 +297,12 @@ static bool is_hit(const struct inject_loan *loan, const struct stop *stop,
                    const uint64_t *addresses, unsigned count)
 {
     siginfo_t info;
+    struct os_trap trap;
     if (stop->event || stop->number != SIGTRAP ||
-        ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, &info) != 0 || info.si_code != HARDWARE_TRAP)
+        ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, &info) != 0 || info.si_code != OS_TRAP_PERF)
+        return false;
+    os_trap_read(&info, &trap);
+    if (trap.cookie != WIRE_CLONE_COOKIE)
         return false;
     for (unsigned i = 0; i < count; i++)
         if (loan->registers.rip == addresses[i])
@@ -292,9 +330,9 @@ bool inject_borrow_until(struct inject_loan *loan, const uint64_t *addresses, un
         if (!go_on(loan, stop.event ? 0 : stop.number))
             return false;
     }
+    disarm(loan);
     if (loan->gone)
         return false;
-    disarm(loan);
     return look_inside(loan) && hit && !loan->stopped;
 }
 
@@ -415,8 +453,8 @@ static void see_off(const struct inject_loan *loan)
 
 void inject_give_back(struct inject_loan *loan)
 {
+    disarm(loan);
     if (!loan->gone) {
-        disarm(loan);
         if (!loan->stopped)
             settle(loan);
         if (ptrace(PTRACE_DETACH, loan->tid, NULL, (void *)(long)loan->held) == 0)

@@ -2,7 +2,8 @@
 /*
  * A thread of the program is borrowed for a moment: stopped, led to an address, made to execute code that was placed in its
  * process, and given back with every register, vector registers, flags and signal mask included, as they were. All from outside, by
- * ptrace and the processor's debug registers: nothing in the program's own code is changed.
+ * ptrace and the processor's debug registers: nothing in the program's own code is changed. Debug registers are armed by
+ * perf_event_open, and disarmed by the kernel should headroom be killed.
  *
  * While placed code runs no signal can be delivered in it: those that can be blocked are, and wait for the thread to be given
  * back; a fault in it is kept from the program. Stop signals end the loan. Should headroom be killed in between, the
@@ -26,11 +27,13 @@ struct inject_loan {
     struct user_regs_struct
         registers; /* where it is; general registers are the caller's to change between calls */
     uint64_t mask;
-    int held;     /* a signal that came meanwhile; delivered when it is given back */
-    int refused;  /* errno: it cannot be traced; 0: it can */
-    bool gone;    /* it has ended, or does not stop: nothing can be done any more */
-    bool stopped; /* by a stop signal: to be given back at once */
-    bool armed;   /* some debug register */
+    int held;       /* a signal that came meanwhile; delivered when it is given back */
+    int refused;    /* errno: it cannot be traced; 0: it can */
+    bool gone;      /* it has ended, or does not stop: nothing can be done any more */
+    bool stopped;   /* by a stop signal: to be given back at once */
+    int unarmed;    /* errno: no debug register could be armed for it; 0: it could */
+    unsigned armed; /* events that are open, each of a debug register */
+    int events[INJECT_STOPS_MAX];
     uint64_t
         cpu_ns; /* of the thread, that the last inject_borrow_execute took: to stop and go on, too, but not what it waited for a
                         processor */

@@ -143,17 +143,19 @@ static bool place(struct attempt *attempt, const struct wire_clone *made, uint64
     size_t used = offsetof(struct wire_clone_yard, lines) + (size_t)made->lines * WIRE_CLONE_LINE;
     memset(&service->yard->control, 0, sizeof service->yard->control);
     service->yard->control.repeat = repeat;
+    service->yard->control.limit = (uint64_t)(EXECUTE_US * (double)US * service->ticks_a_ns);
     service->yard->control.leave = places->text_end = places->text + made->code_bytes;
     if (!wire_clone_place(made, places->yard, places->bias, places->text, service->text) ||
         !wire_clone_fill(made, places->bias, &registers, &memory, service->yard))
         return false;
-    service->text[made->code_bytes] = 0xcc;
+    memset(service->text + made->code_bytes, 0xcc, WIRE_CLONE_ENDS);
     prepare_rescue(attempt, made);
     return inject_borrow_write(&attempt->loan,
                                places->yard + offsetof(struct wire_clone_yard, rescue),
                                &service->yard->rescue, sizeof service->yard->rescue) &&
            inject_borrow_write(&attempt->loan, places->yard, service->yard, used) &&
-           inject_borrow_write(&attempt->loan, places->text, service->text, made->code_bytes + 1);
+           inject_borrow_write(&attempt->loan, places->text, service->text,
+                               made->code_bytes + WIRE_CLONE_ENDS);
 }
 
 static bool read_control(struct attempt *attempt, struct wire_clone_control *control)
@@ -422,6 +424,10 @@ enum trial_outcome trial_attempt(struct trial_service *service, struct trial_hot
     if (find_places(&attempt) && come_to_head(&attempt))
         outcome = try_it(&attempt);
     inject_give_back(&attempt.loan);
+    if (attempt.loan.unarmed) {
+        service->arming_refused = attempt.loan.unarmed;
+        outcome = TRIAL_REFUSED;
+    }
     service->cost_ns += fmax(0, (double)(os_now_ns(CLOCK_MONOTONIC) - begun_ns) - attempt.own_ns);
     if (outcome == TRIAL_DONE &&
         !UTIL_PUSH(out->pairs, out->pairs_count, out->pairs_capacity, attempt.pair))

@@ -71,7 +71,7 @@ struct trial_service {
     double ticks_a_ns;
     double ns, cost_ns;
     uint64_t samples;
-    int sampling_refused, tracing_refused;
+    int sampling_refused, tracing_refused, arming_refused;
     bool traced; /* some thread could be */
     pid_t child;
     pthread_t thread;

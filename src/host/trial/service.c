@@ -184,7 +184,7 @@ struct trial_service *trial_open(const struct trial_request *request)
     pthread_mutex_init(&service->mutex, NULL);
     service->state = aligned_alloc(64, (sizeof *service->state + 63) & ~(size_t)63);
     service->yard = calloc(1, sizeof *service->yard);
-    service->text = malloc(WIRE_CLONE_CODE_MAX + 1);
+    service->text = malloc(WIRE_CLONE_CODE_MAX + WIRE_CLONE_ENDS);
     if (service->state && service->yard && service->text &&
         clone_of_chain(0, &service->nothing) == BASE_OK &&
         clone_of_chain(TRIAL_CHAIN_CYCLES, &service->chain) == BASE_OK)
@@ -235,7 +235,8 @@ void trial_take(struct trial_service *service, struct trial_result *result)
                               .ns = service->ns,
                               .cost_ns = service->cost_ns,
                               .sampling_refused = service->sampling_refused,
-                              .tracing_refused = service->traced ? 0 : service->tracing_refused};
+                              .tracing_refused = service->traced ? 0 : service->tracing_refused,
+                              .arming_refused = service->arming_refused};
     for (size_t i = 0; result->loops && i < service->hot_count; i++) {
         struct trial_hot *hot = service->hot[i];
         if (!hot->innermost || !hot->out.samples)

@@ -72,6 +72,7 @@ struct trial_result {
     double cost_ns;       /* for which threads were held */
     int sampling_refused; /* errno: there were no samples; 0: it was possible */
     int tracing_refused;  /* errno of the first thread that could not be traced, if none could; 0 */
+    int arming_refused;   /* errno of the last debug register that could not be armed; 0 */
 };
 
 struct trial_service;

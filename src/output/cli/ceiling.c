@@ -31,7 +31,7 @@ struct ceiling {
     struct trial_target targets[PLACES_MAX];
     char *words; /* copy of --loop, cut into pieces */
     struct trial_result result;
-    char refused_text[192], traced_text[192];
+    char refused_text[192], traced_text[192], armed_text[256];
 };
 
 /* ---- before -------------------------------------------------------------------------------------- */
@@ -103,6 +103,13 @@ static void tell_refused(struct ceiling *ceiling, struct profile *profile)
             "ptrace(2), or run headroom as root",
             strerror(ceiling->result.tracing_refused));
         sequel_degraded(profile, ceiling->traced_text);
+    }
+    if (ceiling->result.arming_refused) {
+        snprintf(ceiling->armed_text, sizeof ceiling->armed_text,
+                 "some trials were not possible, because the kernel armed no debug register (%s): "
+                 "it has to be Linux 5.13 or newer, and no debugger may use them",
+                 strerror(ceiling->result.arming_refused));
+        sequel_degraded(profile, ceiling->armed_text);
     }
     if (!ceiling->result.sampling_refused)
         return;

@@ -18,7 +18,6 @@ enum {
     STEP = 1 << 20,
     TRIES = 1024,            /* steps: half of what an operand's displacement can reach */
     NEAR_LIMIT = 0x60000000, /* distance from what the code has operands in */
-    HARDWARE_TRAP = 4,       /* si_code TRAP_HWBKPT */
     RESUME_FLAG = 1 << 16,   /* the instruction is executed without another trap */
     LEGACY_BYTES =
         464, /* of an area of XSAVE; what follows, up to its header, is the kernel's own in a signal frame */
@@ -110,15 +109,26 @@ static void go_behind(ucontext_t *context, const struct wire_clone_rescue *rescu
     registers[REG_RIP] = (greg_t)rescue->exits[control->exit % WIRE_CLONE_EXITS_MAX];
 }
 
+/* The thread was to be stopped before this instruction. */
+static bool is_stop(const siginfo_t *info)
+{
+    struct os_trap trap;
+    if (info->si_code != OS_TRAP_PERF)
+        return false;
+    os_trap_read(info, &trap);
+    return trap.cookie == WIRE_CLONE_COOKIE;
+}
+
 bool clones_return(const siginfo_t *info, ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
-    if (info->si_code == HARDWARE_TRAP) {
+    uint64_t ip = (uint64_t)registers[REG_RIP];
+    if (is_stop(info)) {
         registers[REG_EFL] |= RESUME_FLAG;
         return true;
     }
-    if (!yard || info->si_code != SI_KERNEL ||
-        (uint64_t)registers[REG_RIP] != yard->rescue.end + 1 || !yard->rescue.end)
+    if (!yard || !yard->rescue.end || info->si_code != SI_KERNEL || ip <= yard->rescue.end ||
+        ip > yard->rescue.end + WIRE_CLONE_ENDS)
         return false;
     if (yard->rescue.twin)
         go_behind(context, &yard->rescue);

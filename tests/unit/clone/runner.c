@@ -120,6 +120,7 @@ static void start_clone(ucontext_t *context)
     run.seen->before = looked_at();
     run.yard->control.leave = (uint64_t)run.leave;
     run.yard->control.repeat = run.call->repeat;
+    run.yard->control.limit = UINT64_MAX;
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)run.code;
     run.stage = IN_CLONE;
 }
@@ -250,6 +251,7 @@ uint64_t runner_stamps(void)
     /* It ends in a jump: to behind the one that leads to it. */
     for (unsigned i = 0; i < 1000; i++) {
         run.yard->control.repeat = WIRE_CLONE_REPEATS_MAX;
+        run.yard->control.limit = UINT64_MAX;
         __asm__ volatile("lea 1f(%%rip), %0; mov %0, %2; jmp *%1; 1:"
                          : "=&r"(behind)
                          : "r"(run.code), "m"(run.yard->control.leave)
