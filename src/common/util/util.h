@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * util: what grows in the host's memory. Arrays, a hash index over the items of an array, an
- * interner of strings, a builder of text.
+ * interner of strings, a builder of text; and directories for a moment.
  *
  * Built for up to some 10^8 items that are added and never removed one by one. Items are numbered
  * by 32 bits, as ids in logs and profiles are. Everything is zero at first ({0} is empty and
@@ -150,5 +150,16 @@ __attribute__((format(printf, 2, 3))) bool util_text_print(struct util_text *tex
 bool util_text_reserve(struct util_text *text, size_t more);
 
 void util_text_free(struct util_text *text);
+
+/* ---- directories for a moment --------------------------------------------------------------- */
+
+/* $TMPDIR if that is an absolute path, else /tmp. */
+const char *util_temporary_root(void);
+
+/*
+ * Makes an empty directory ROOT/NAME.XXXXXX, for this user alone; its maker removes it. False: errno says why, and path, which then may be
+ * cut, what was to be made.
+ */
+bool util_temporary_directory(const char *root, const char *name, char *path, size_t bytes);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "assess/assess.h"
 
+#include "util/util.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <spawn.h>
@@ -63,12 +65,11 @@ static bool run(const struct words *words, int input, int output, char *error)
 
 static bool begin(struct assess_made *made, char *error)
 {
-    const char *root = getenv("TMPDIR");
-    snprintf(made->directory, sizeof made->directory, "%s/headroom-limits-XXXXXX",
-             root && *root ? root : "/tmp");
-    if (strlen(made->directory) > sizeof made->directory - 32 || !mkdtemp(made->directory)) {
-        snprintf(error, ASSESS_ERROR_BYTES, "cannot make a temporary directory in '%s': %s.",
-                 root && *root ? root : "/tmp", strerror(errno));
+    const char *root = util_temporary_root();
+    if (!util_temporary_directory(root, "headroom-limits", made->directory,
+                                  sizeof made->directory - 32)) {
+        snprintf(error, ASSESS_ERROR_BYTES, "cannot make a temporary directory in '%s': %s.", root,
+                 strerror(errno));
         made->directory[0] = 0;
         return false;
     }

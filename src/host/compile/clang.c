@@ -7,6 +7,8 @@
  */
 #include "compile/internal.h"
 
+#include "util/util.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -134,13 +136,6 @@ static void watch_signals(void)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
     }
-}
-
-static bool make_folder(char folder[PATH_MAX])
-{
-    const char *parent = getenv("TMPDIR");
-    snprintf(folder, PATH_MAX, "%s/headroom-XXXXXX", parent && *parent ? parent : "/tmp");
-    return mkdtemp(folder) != NULL;
 }
 
 static void remove_folder(const char *folder)
@@ -373,7 +368,7 @@ int compile_clang(struct compile_work *work, char *const *command)
 {
     char folder[PATH_MAX];
     bool itself;
-    if (!make_folder(folder)) {
+    if (!util_temporary_directory(util_temporary_root(), "headroom", folder, sizeof folder)) {
         snprintf(work->error, COMPILE_ERROR_BYTES, "cannot make a folder for temporary files: %s",
                  strerror(errno));
         return COMPILE_REFUSED;

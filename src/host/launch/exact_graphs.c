@@ -5,6 +5,8 @@
  */
 #include "launch/exact.h"
 
+#include "util/util.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +16,12 @@
 
 bool exact_graphs_begin(struct exact_graphs *graphs, const struct launch_exact_request *request)
 {
-    const char *where = getenv("TMPDIR");
     graphs->request = request;
     graphs->folder[0] = 0;
     if (!request->paths)
         return true;
-    int printed = snprintf(graphs->folder, sizeof graphs->folder, "%s/headroom-graphs-XXXXXX",
-                           where && *where == '/' ? where : "/tmp");
-    if (printed < (int)sizeof graphs->folder && mkdtemp(graphs->folder))
+    if (util_temporary_directory(util_temporary_root(), "headroom-graphs", graphs->folder,
+                                 sizeof graphs->folder))
         return true;
     graphs->folder[0] = 0;
     return false;

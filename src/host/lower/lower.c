@@ -336,11 +336,9 @@ static bool read_sets(const struct lowering *lowering, struct lowered *lowered)
 
 static bool begin(struct lowering *lowering)
 {
-    const char *root = getenv("TMPDIR");
-    root = root && *root ? root : "/tmp";
-    if (snprintf(lowering->directory, sizeof lowering->directory, "%s/headroom-locality-XXXXXX",
-                 root) > PATH_BYTES - 32 ||
-        !mkdtemp(lowering->directory)) {
+    const char *root = util_temporary_root();
+    if (!util_temporary_directory(root, "headroom-locality", lowering->directory,
+                                  PATH_BYTES - 32)) {
         snprintf(lowering->error, LOWER_ERROR_BYTES,
                  "cannot make a temporary directory in '%.4000s': %s.", root, strerror(errno));
         lowering->directory[0] = 0;

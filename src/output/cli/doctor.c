@@ -12,6 +12,7 @@
 #include "model/model.h"
 #include "show/json.h"
 #include "show/print.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -240,9 +241,7 @@ static void check_recording(struct examination *examination)
     if (!examination->agent[0] || !examination->watchpoints.registers)
         return;
     char finding[LAUNCH_ERROR_BYTES], profile[4096];
-    const char *directory = getenv("TMPDIR");
-    snprintf(profile, sizeof profile, "%.4000s/headroom-doctor",
-             directory && *directory ? directory : "/tmp");
+    snprintf(profile, sizeof profile, "%.4000s/headroom-doctor", util_temporary_root());
     enum state state = try_recording(examination, profile, finding);
     struct check *check = add(examination, "recording", state, "%.500s", finding);
     if (state == STATE_FAILED) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/places.h"
 
+#include "util/util.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,16 +54,12 @@ void places_begin(struct places *places, const char *output)
 
 static bool make_refuge(struct places *places)
 {
-    const char *where = getenv("TMPDIR");
     if (places->refuge[0])
         return true;
-    int printed = snprintf(places->refuge, sizeof places->refuge, "%s/headroom.XXXXXX",
-                           where && *where == '/' ? where : "/tmp");
-    if (printed < (int)sizeof places->refuge && mkdtemp(places->refuge))
-        return true;
     /* What TMPDIR names may have been deleted as well. */
-    strcpy(places->refuge, "/tmp/headroom.XXXXXX");
-    if (mkdtemp(places->refuge))
+    if (util_temporary_directory(util_temporary_root(), "headroom", places->refuge,
+                                 sizeof places->refuge) ||
+        util_temporary_directory("/tmp", "headroom", places->refuge, sizeof places->refuge))
         return true;
     places->refuge[0] = 0;
     return false;

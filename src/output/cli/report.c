@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 
 #include "import/import.h"
+#include "util/util.h"
 #include "wire/spans.h"
 #include "wire/wire.h"
 
@@ -71,10 +72,7 @@ static enum base_status show_raw_log(const char *path, const struct settings *se
                                      int descriptor, char *error, size_t error_bytes)
 {
     static char directory[4096], profile[4128], temporary[4160]; /* time_limit_removes */
-    const char *base = getenv("TMPDIR");
-    int printed =
-        snprintf(directory, sizeof directory, "%s/headroom.XXXXXX", base && *base ? base : "/tmp");
-    if (printed < 0 || (size_t)printed >= sizeof directory || !mkdtemp(directory)) {
+    if (!util_temporary_directory(util_temporary_root(), "headroom", directory, sizeof directory)) {
         snprintf(error, error_bytes, "cannot make a temporary directory '%.256s': %s.", directory,
                  strerror(errno));
         return BASE_IO;

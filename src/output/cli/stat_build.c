@@ -87,12 +87,9 @@ static int run_line(const char *line)
 
 static bool make_directory(struct stat_measuring *measuring)
 {
-    const char *root = getenv("TMPDIR");
-    if (measuring->directory[0])
-        return true;
-    snprintf(measuring->directory, sizeof measuring->directory, "%.3000s/headroom-stat.XXXXXX",
-             root && root[0] == '/' ? root : "/tmp");
-    if (mkdtemp(measuring->directory))
+    if (measuring->directory[0] ||
+        util_temporary_directory(util_temporary_root(), "headroom-stat", measuring->directory,
+                                 sizeof measuring->directory))
         return true;
     int reason = errno;
     measuring->directory[0] = 0;
