@@ -11,13 +11,19 @@
 static bool add_run(struct profile *profile, const struct model *model)
 {
     const struct model_machine *machine = model_machine(model);
+    char title[256];
     if (profile->limit_runs_count)
         return true;
+    snprintf(title, sizeof title, "%.100s%s", machine->title,
+             machine->shared  ? ", while something else used its core: bounds are too high"
+             : machine->quick ? ", the most common instructions alone; `headroom calibrate` "
+                                "measures all"
+                              : "");
     struct profile_limit_run *run = profile_add_limit_runs(profile);
     if (!run)
         return false;
     *run = (struct profile_limit_run){.machine = profile_keep(profile, machine->name),
-                                      .title = profile_keep(profile, machine->title),
+                                      .title = profile_keep(profile, title),
                                       .measured = machine->source == MODEL_MEASURED,
                                       .width = (uint32_t)machine->figures[MODEL_WIDTH].value};
     return run->machine && run->title;

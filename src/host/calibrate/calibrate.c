@@ -20,11 +20,12 @@
 enum { CHILDREN_MAX = 64, WHY_BYTES = 256, ROUNDS = 5 };
 
 /* Neighbours, who make it measure again, may make it take all of that. The child may be killed a little later. */
-static const double quick_s = 12, whole_s = 45, grace_s = 5;
+static const double quick_s = 2.8, some_s = 12, whole_s = 45, grace_s = 5;
 
-/* How long a measurement waits for the core: of the machine and kernels, which all else rests on; of forms at first, and twice as long each
-   time that they are measured again. */
+/* How long a measurement waits for the core: of the machine and kernels, which all else rests on, for that part of the time; of forms at first, and
+   twice as long each time that they are measured again. */
 static const double patience_first_ns = 30e6, patience_ns = 1e6;
+static const double first_part = 0.4;
 
 struct entry {
     bool tried;
@@ -44,8 +45,8 @@ struct shared {
 };
 
 struct calibration {
-    bool quick;
-    const char *const *keys; /* NULL: all */
+    bool quick; /* of some forms alone */
+    double limit_s;
     struct form *forms;
     size_t count;
     struct shared *shared;
@@ -162,20 +163,12 @@ static void begin(struct calibration *calibration, struct lab *lab)
     if (shared->begun)
         return;
     lab->patience_ns = patience_first_ns;
+    lab_hurry_after(lab, first_part * (calibration->start_s + calibration->limit_s - now_s()));
     facts_measure(lab, &shared->facts);
     kernels_find(lab, calibration->forms, calibration->count, &shared->kernels);
     facts_fusion(lab, &shared->kernels, &shared->facts);
+    lab_do_not_hurry(lab);
     shared->begun = true;
-}
-
-static bool is_wanted(const struct calibration *calibration, const char *key)
-{
-    if (!calibration->keys)
-        return true;
-    for (size_t i = 0; calibration->keys[i]; i++)
-        if (!strcmp(calibration->keys[i], key))
-            return true;
-    return false;
 }
 
 static void measure_entry(struct calibration *calibration, struct lab *lab, size_t at)
@@ -205,8 +198,7 @@ static bool measure_entries(struct calibration *calibration, struct lab *lab, do
         for (size_t i = 0; i < calibration->count && now_s() < end_s; i++) {
             if (lab->lowered && now_s() < middle_s)
                 return false;
-            if (round ? !entries[i].rough
-                      : entries[i].tried || !is_wanted(calibration, calibration->forms[i].key))
+            if (round ? !entries[i].rough : entries[i].tried)
                 continue;
             measure_entry(calibration, lab, i);
         }
@@ -228,7 +220,7 @@ static void child(struct calibration *calibration)
     struct shared *shared = calibration->shared;
     struct util_text why = {0};
     struct lab lab;
-    double end_s = calibration->start_s + (calibration->quick ? quick_s : whole_s);
+    double end_s = calibration->start_s + calibration->limit_s;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     shared->status = lab_open(&lab, calibration->quick, &why);
     if (shared->status != BASE_OK) {
@@ -251,7 +243,7 @@ static void child(struct calibration *calibration)
 static bool wait_for(struct calibration *calibration, pid_t pid, calibrate_step *step,
                      void *context)
 {
-    double end_s = calibration->start_s + (calibration->quick ? quick_s : whole_s) + grace_s;
+    double end_s = calibration->start_s + calibration->limit_s + grace_s;
     int status;
     for (;;) {
         pid_t ended = waitpid(pid, &status, WNOHANG);
@@ -395,12 +387,12 @@ static void fill_report(const struct calibration *calibration, struct calibrate_
     }
 }
 
-static enum base_status run_alone(bool quick, const char *const *keys, calibrate_step *step,
-                                  void *context, struct model **model,
+static enum base_status run_alone(const struct form_keys *only, double limit_s,
+                                  calibrate_step *step, void *context, struct model **model,
                                   struct calibrate_report *report, struct util_text *why)
 {
-    struct calibration calibration = {.quick = quick, .keys = keys, .start_s = now_s()};
-    if (!forms_find(__builtin_cpu_supports("avx512f"), quick, &calibration.forms,
+    struct calibration calibration = {.quick = only, .limit_s = limit_s, .start_s = now_s()};
+    if (!forms_find(__builtin_cpu_supports("avx512f") && !only, only, &calibration.forms,
                     &calibration.count)) {
         util_text_print(why, "no memory");
         return BASE_NO_MEMORY;
@@ -435,39 +427,50 @@ static int lock_others_out(void)
     return folder;
 }
 
-static enum base_status run(bool quick, const char *const *keys, calibrate_step *step,
+static enum base_status run(const struct form_keys *only, double limit_s, calibrate_step *step,
                             void *context, struct model **model, struct calibrate_report *report,
                             struct util_text *why)
 {
     int folder = lock_others_out();
-    enum base_status status = run_alone(quick, keys, step, context, model, report, why);
+    enum base_status status = run_alone(only, limit_s, step, context, model, report, why);
     if (folder >= 0)
         close(folder);
     return status;
 }
 
+static struct form_keys quick_set(void)
+{
+    return (struct form_keys){common_forms, common_form_count};
+}
+
 enum base_status calibrate(bool quick, calibrate_step *step, void *context, struct model **model,
                            struct calibrate_report *report, struct util_text *why)
 {
-    return run(quick, NULL, step, context, model, report, why);
+    struct form_keys common = quick_set();
+    return run(quick ? &common : NULL, quick ? quick_s : whole_s, step, context, model, report,
+               why);
 }
 
 enum base_status calibrate_some(const char *const *keys, struct model **model,
                                 struct calibrate_report *report, struct util_text *why)
 {
-    return run(true, keys, NULL, NULL, model, report, why);
+    struct form_keys some = {.keys = keys};
+    while (keys[some.count])
+        some.count++;
+    return run(&some, some_s, NULL, NULL, model, report, why);
 }
 
 enum base_status calibrate_here(calibrate_step *step, void *context, struct model **model,
                                 struct util_text *why)
 {
+    struct form_keys common = quick_set();
     enum base_status status = model_open("here", model, NULL);
     if (status == BASE_OK || status == BASE_NO_MEMORY)
         return status;
     int folder = lock_others_out();
     status = model_open("here", model, NULL); /* by who was waited for */
     if (status != BASE_OK && status != BASE_NO_MEMORY) {
-        status = run_alone(true, NULL, step, context, model, NULL, why);
+        status = run_alone(&common, quick_s, step, context, model, NULL, why);
         if (status == BASE_OK)
             model_keep(*model);
     }

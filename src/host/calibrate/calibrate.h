@@ -39,7 +39,7 @@ struct calibrate_report {
 };
 
 /*
- * Measures. quick: forms of common mnemonics alone, which takes at most 12 s; else all, at most 45. step: called now and then with
+ * Measures. quick: the forms of most code alone, which takes at most 3 s; else all, at most 45. step: called now and then with
  * the number of forms that are done, and of all; may be NULL. BASE_UNSUPPORTED, BASE_IO, BASE_NO_MEMORY: why has a sentence. *model: the
  * caller's, sealed, not kept yet.
  */
@@ -47,7 +47,7 @@ typedef void calibrate_step(void *context, size_t done, size_t total);
 enum base_status calibrate(bool quick, calibrate_step *step, void *context, struct model **model,
                            struct calibrate_report *report, struct util_text *why);
 
-/* The same for forms with these keys alone (NULL ends them), besides the machine and its resources. */
+/* The same for forms with these keys alone (NULL ends them), besides the machine, its resources and what these are found with; at most 12 s. */
 enum base_status calibrate_some(const char *const *keys, struct model **model,
                                 struct calibrate_report *report, struct util_text *why);
 

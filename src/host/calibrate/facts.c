@@ -168,41 +168,68 @@ static void measure_memory(struct lab *lab, struct facts *facts)
 /* ---- reorder buffer ------------------------------------------------------------------------------------------ */
 
 /*
- * Two loads that miss every cache with `count` nops between: they overlap as long as the second one enters the buffer before
- * the first one has come (after Wong, "Measuring Reorder Buffer Capacity", 2013). The lines are flushed before each.
+ * Two loads that miss every cache, and instructions between, `count` with both loads: the loads overlap as long as the second one enters
+ * the buffer before the first one has come (after Wong, "Measuring Reorder Buffer Capacity", 2013). Instructions of three kinds, of which none
+ * needs more than a quarter as many registers, and no two nops side by side, which some processors put into one entry. The body times itself: what
+ * flushes the lines takes longer than the loads. Returns the ticks that a tenth of all runs takes no longer than: while something else uses the
+ * core, the buffer may be halved.
  */
 static double miss_ticks(struct lab *lab, unsigned count)
 {
+    enum { RUNS = 120, RESULT = 0x100 };
+    static const char *const between[] = {
+        "90", "4801c3", "90", "660ffec1",  /* nop; add rbx, rax; paddd xmm0, xmm1 */
+        "90", "4801c6", "90", "660ffed1"}; /* rsi, xmm2 */
+    static const char *const begin[] = {"410faebe00080000", /* clflush [r14 + 0x800] */
+                                        "410faebe000c0000", /* clflush [r14 + 0xc00] */
+                                        "0faef0",
+                                        "0faee8", /* mfence; lfence */
+                                        "0f31",
+                                        "48c1e220",
+                                        "4809d0",
+                                        "4989c1", /* rdtsc into r9 */
+                                        "0faee8",
+                                        NULL},
+                             *const end[] = {
+                                 "0faee8", "0f31",           "48c1e220", "4809d0",
+                                 "4c29c8", "49898600010000", NULL}; /* less r9, to [r14 + 0x100] */
     struct body body;
+    double ticks[RUNS];
     body_begin(&body, PATTERN_POINTER, false);
-    body_hex(&body, "410faebe00080000"); /* clflush [r14 + 0x800] */
-    body_hex(&body, "410faebe000c0000"); /* clflush [r14 + 0xc00] */
-    body_hex(&body, "0faef0");           /* mfence */
-    body_hex(&body, "0faee8");           /* lfence */
-    body_hex(&body, "498b9e00080000");   /* mov rbx, [r14 + 0x800] */
-    for (unsigned i = 0; i < count; i++)
-        body_hex(&body, "90");
-    body_hex(&body, "498bb6000c0000"); /* mov rsi, [r14 + 0xc00] */
-    body_hex(&body, "0faee8");
-    return lab_measure(lab, &body, 0);
+    for (size_t i = 0; begin[i]; i++)
+        body_hex(&body, begin[i]);
+    body_hex(&body, "498bbe00080000"); /* mov rdi, [r14 + 0x800] */
+    for (unsigned i = 2; i < count; i++)
+        body_hex(&body, between[i % BASE_COUNT(between)]);
+    body_hex(&body, "4d8b86000c0000"); /* mov r8, [r14 + 0xc00] */
+    for (size_t i = 0; end[i]; i++)
+        body_hex(&body, end[i]);
+    if (!lab_run(lab, &body, RUNS, RESULT, ticks))
+        return 0;
+    qsort(ticks, RUNS, sizeof *ticks, lab_ascending);
+    return ticks[RUNS / 10];
 }
 
+/* The most instructions with which the loads overlap, from above: with more they never do. */
 static void measure_buffer(struct lab *lab, struct facts *facts)
 {
-    enum { STEP = 16, FIRST = 64, LAST = 1024 };
-    double few = miss_ticks(lab, FIRST), low = FIRST, high = LAST;
-    double many = miss_ticks(lab, LAST) - (LAST - FIRST) / facts->figures[MODEL_WIDTH];
-    if (few <= 0 || many < 1.4 * few)
-        return; /* a neighbour's traffic, or memory as fast as a cache */
-    while (high - low > STEP) {
-        double middle = floor((low + high) / 2), now = miss_ticks(lab, (unsigned)middle);
-        if (now - (middle - FIRST) / facts->figures[MODEL_WIDTH] / 2 > (few + many) / 2)
-            high = middle;
-        else
-            low = middle;
+    enum { COARSE = 32, FINE = 4, FIRST = 64, LAST = 1024, ROUND = 8 };
+    const double apart = 1.3, width = facts->figures[MODEL_WIDTH];
+    double together = miss_ticks(lab, FIRST), ticks_a_cycle = lab_ticks(lab);
+    unsigned count = LAST;
+    if (together <= 0)
+        return;
+    for (unsigned step = COARSE; step >= FINE; step = step == COARSE ? FINE : 0) {
+        if (step == FINE)
+            count += COARSE - FINE;
+        for (; count > FIRST; count -= step)
+            if (miss_ticks(lab, count) <
+                apart * together + ticks_a_cycle * (count - FIRST) / width / 2)
+                break;
     }
-    if (high < LAST && low > FIRST) /* else it is none of these */
-        facts->figures[MODEL_REORDER_BUFFER] = round((low + high) / 2 / STEP) * STEP;
+    if (count > FIRST &&
+        count < LAST) /* else memory is as fast as a cache, or it is none of these */
+        facts->figures[MODEL_REORDER_BUFFER] = round((double)count / ROUND) * ROUND;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------------------------- */
@@ -260,6 +287,5 @@ void facts_measure(struct lab *lab, struct facts *facts)
     measure_store_block(lab, facts);
     measure_memory(lab, facts);
     measure_moves(lab, facts);
-    if (!lab->quick)
-        measure_buffer(lab, facts);
+    measure_buffer(lab, facts);
 }

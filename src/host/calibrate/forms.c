@@ -16,8 +16,8 @@ struct search {
     ZydisDecoder decoder;
     struct form *forms;
     size_t count, capacity;
-    struct util_strings keys;
-    bool quick, failed;
+    struct util_strings keys, ranks; /* found; that are wanted, or wanted first, in order */
+    bool only, failed;               /* no others than those */
     bool
         visible; /* only forms whose registers can all be chosen: others have keys of these, too (add eax, i) */
 };
@@ -145,69 +145,6 @@ static bool may_run(const ZydisDecodedInstruction *in, const ZydisDecodedOperand
     return true;
 }
 
-/* ---- the quick set -------------------------------------------------------------------------------------- */
-
-/* What compilers make of most programs, by mnemonic without the v of VEX. */
-static const char *const common[] = {
-    "adc",        "add",         "addpd",       "addps",       "addsd",       "addss",
-    "and",        "andn",        "andnpd",      "andnps",      "andpd",       "andps",
-    "blsi",       "blsr",        "bsf",         "bsr",         "bswap",       "bt",
-    "cbw",        "cdq",         "cdqe",        "cmovb",       "cmovbe",      "cmovl",
-    "cmovle",     "cmovnb",      "cmovnbe",     "cmovnl",      "cmovnle",     "cmovns",
-    "cmovnz",     "cmovs",       "cmovz",       "cmp",         "comisd",      "comiss",
-    "cqo",        "cvtsd2ss",    "cvtsi2sd",    "cvtsi2ss",    "cvtss2sd",    "cvttsd2si",
-    "cvttss2si",  "cwde",        "dec",         "div",         "divpd",       "divps",
-    "divsd",      "divss",       "fmadd132pd",  "fmadd132sd",  "fmadd213pd",  "fmadd213ps",
-    "fmadd213sd", "fmadd213ss",  "fmadd231pd",  "fmadd231ps",  "fmadd231sd",  "fmadd231ss",
-    "idiv",       "imul",        "inc",         "lea",         "maxsd",       "maxss",
-    "minsd",      "minss",       "mov",         "movabs",      "movapd",      "movaps",
-    "movd",       "movdqa",      "movdqu",      "movhlps",     "movhpd",      "movhps",
-    "movlhps",    "movlpd",      "movlps",      "movmskpd",    "movq",        "movsd",
-    "movss",      "movsx",       "movsxd",      "movupd",      "movups",      "movzx",
-    "mul",        "mulpd",       "mulps",       "mulsd",       "mulss",       "mulx",
-    "neg",        "nop",         "not",         "or",          "orpd",        "orps",
-    "packuswb",   "paddb",       "paddd",       "paddq",       "paddw",       "pand",
-    "pandn",      "pcmpeqb",     "pcmpeqd",     "pcmpgtb",     "pcmpgtd",     "pmaddwd",
-    "pmovmskb",   "pmuludq",     "pmullw",      "pmulld",      "popcnt",      "por",
-    "pshufb",     "pshufd",      "psllq",       "pslld",       "pslldq",      "psrldq",
-    "psrlq",      "psubb",       "psubd",       "psubq",       "psubw",       "punpckhbw",
-    "punpckhqdq", "punpcklbw",   "punpckldq",   "punpcklqdq",  "punpcklwd",   "pxor",
-    "rol",        "ror",         "rorx",        "sar",         "sarx",        "sbb",
-    "setb",       "setbe",       "setl",        "setle",       "setnb",       "setnbe",
-    "setnl",      "setnle",      "setnz",       "setz",        "shl",         "shld",
-    "shlx",       "shr",         "shrd",        "shrx",        "shufpd",      "shufps",
-    "sqrtsd",     "sqrtss",      "sub",         "subpd",       "subps",       "subsd",
-    "subss",      "test",        "tzcnt",       "lzcnt",       "ucomisd",     "ucomiss",
-    "unpckhpd",   "unpcklpd",    "unpcklps",    "xchg",        "xor",         "xorpd",
-    "xorps",      "broadcastsd", "broadcastss", "extractf128", "extracti128", "insertf128",
-    "permpd",     "permq",       "perm2f128",   "zeroupper"};
-
-/* What locks, reference counts and lock-free queues are made of. */
-static const char *const atomic[] = {"add", "and", "bts", "cmpxchg", "dec",
-                                     "inc", "or",  "sub", "xadd",    "xor"};
-static const char *const fences[] = {"lfence", "mfence", "sfence"};
-
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
-static bool is_common(const ZydisDecodedInstruction *in)
-{
-    const char *name = ZydisMnemonicGetString(in->mnemonic);
-    if (in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
-        return false;
-    if (in->attributes & ZYDIS_ATTRIB_HAS_LOCK)
-        return in->operand_width >= 32 && is_one_of(name, atomic, BASE_COUNT(atomic));
-    if (in->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && name[0] == 'v')
-        name++;
-    return is_one_of(name, common, BASE_COUNT(common)) ||
-           is_one_of(name, fences, BASE_COUNT(fences));
-}
-
 /* ---- the search --------------------------------------------------------------------------------------------- */
 
 static bool has_fixed_operand(const ZydisDecodedInstruction *in,
@@ -227,12 +164,13 @@ static void try_bytes(struct search *search, const uint8_t *bytes)
     uint32_t number;
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&search->decoder, bytes, ZYDIS_MAX_INSTRUCTION_LENGTH,
                                              &in, operands)) ||
-        !may_run(&in, operands) || (search->quick && !is_common(&in)) ||
-        (search->visible && has_fixed_operand(&in, operands)))
+        !may_run(&in, operands) || (search->visible && has_fixed_operand(&in, operands)))
         return;
     size_t length = model_key(&in, operands, form.key);
-    if (util_strings_find(&search->keys, form.key, length, &number))
+    bool ranked = util_strings_find(&search->ranks, form.key, length, &form.rank);
+    if ((search->only && !ranked) || util_strings_find(&search->keys, form.key, length, &number))
         return;
+    form.rank = ranked ? form.rank : (uint32_t)(search->ranks.count + search->count);
     form.count = in.length;
     memcpy(form.bytes, bytes, in.length);
     search->failed |= !util_strings_add(&search->keys, form.key, length, &number) ||
@@ -342,28 +280,41 @@ static void add_branches(struct search *search)
         search->failed |= !UTIL_PUSH(search->forms, search->count, search->capacity, branches[i]);
 }
 
-/* Common ones first: time may run out. */
-bool forms_find(bool avx512, bool quick, struct form **forms, size_t *count)
+static int by_rank(const void *a, const void *b)
 {
-    struct search search = {.quick = true};
+    uint32_t one = ((const struct form *)a)->rank, two = ((const struct form *)b)->rank;
+    return (one > two) - (one < two);
+}
+
+static void add_ranks(struct search *search, const char *const *keys, size_t count)
+{
+    uint32_t number;
+    for (size_t i = 0; i < count; i++)
+        search->failed |= !util_strings_add(&search->ranks, keys[i], strlen(keys[i]), &number);
+}
+
+bool forms_find(bool avx512, const struct form_keys *only, struct form **forms, size_t *count)
+{
+    struct search search = {.only = only};
     ZydisDecoderInit(&search.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    add_ranks(&search, only ? only->keys : common_forms, only ? only->count : common_form_count);
+    add_ranks(&search, kernel_candidates, kernel_candidate_count);
     add_branches(&search);
     try_addresses(&search);
-    for (unsigned pass = 0; pass < (quick ? 1U : 2U); pass++) {
-        search.quick = pass == 0;
-        search.visible = true;
-        try_legacy(&search);
-        search.visible = false;
-        try_legacy(&search);
-        try_vex(&search);
-    }
-    if (avx512 && !quick)
+    search.visible = true;
+    try_legacy(&search);
+    search.visible = false;
+    try_legacy(&search);
+    try_vex(&search);
+    if (avx512)
         try_evex(&search);
     util_strings_free(&search.keys);
+    util_strings_free(&search.ranks);
     if (search.failed) {
         free(search.forms);
         return false;
     }
+    qsort(search.forms, search.count, sizeof *search.forms, by_rank);
     *forms = search.forms;
     *count = search.count;
     return true;

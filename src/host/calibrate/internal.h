@@ -78,6 +78,7 @@ struct lab {
     double crowd_least; /* cycles of an iteration of `crowd`, alone on the core */
     double ticks_per_ns;
     double patience_ns; /* for how long a measurement waits for the core; set before the first */
+    double hurry_ns;    /* of the clock: later it waits for no more than HURRY_NS; 0: never */
     double rested_ns;
     bool before_others; /* a real-time thread */
     double ticks_sum;   /* of chain_ticks, a moment */
@@ -90,6 +91,11 @@ struct lab {
 enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why);
 void lab_close(struct lab *lab);
 
+/* From so many seconds on patience is short, until this is called again: what takes longer than it may. Not positive: at once. */
+void lab_hurry_after(struct lab *lab, double seconds);
+/* Patience is as long as it says. */
+void lab_do_not_hurry(struct lab *lab);
+
 /*
  * Cycles that something takes which `timed` does and times, in ticks; negative there: it was moved to another processor. It is done as often as
  * it takes until some times agree, each between two moments in which nothing else used the core; or until one is no more than
@@ -100,6 +106,12 @@ double lab_time(struct lab *lab, lab_timed *timed, void *context, double enough)
 
 /* Cycles of one iteration of the body; negative: it faults (minus the signal's number). enough: as above, of one iteration; 0: none is. */
 double lab_measure(struct lab *lab, const struct body *body, double enough);
+
+/*
+ * Ticks that a body times by itself: of each of `runs` executions of it what it puts into the word at `at` bytes of the data. The core may be anyone's.
+ * False: it faults.
+ */
+bool lab_run(struct lab *lab, const struct body *body, unsigned runs, unsigned at, double *ticks);
 
 /* The least of some measurements (at most MEASUREMENTS_MAX) that another one confirms: for what others rest on. */
 double lab_least(struct lab *lab, const struct body *body, unsigned measurements);
@@ -121,13 +133,26 @@ struct form {
     char key[MODEL_KEY_BYTES];
     uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
     uint8_t count;
-    bool plain; /* a branch, to be run as it is: not taken */
+    bool plain;    /* a branch, to be run as it is: not taken */
+    uint32_t rank; /* when it is measured: common ones first */
 };
 
-/* All forms of the instruction set that may be run, found by decoding what its opcodes can be. Forms are the caller's. False:
-   no memory. */
-bool forms_find(bool avx512, bool quick, struct form **forms,
-                size_t *count); /* common ones first */
+struct form_keys {
+    const char *const *keys;
+    size_t count;
+};
+/* What most code consists of, most frequent first. */
+extern const char *const common_forms[];
+extern const size_t common_form_count;
+/* Whose resources others are measured against. */
+extern const char *const kernel_candidates[];
+extern const size_t kernel_candidate_count;
+
+/*
+ * All forms of the instruction set that may be run, found by decoding what its opcodes can be, common ones first: time may run out. only: no
+ * others than those, in that order, and kernels' candidates behind them; NULL: all. Forms are the caller's. False: no memory.
+ */
+bool forms_find(bool avx512, const struct form_keys *only, struct form **forms, size_t *count);
 
 /* A form decoded, ready to be encoded with other registers. */
 struct sample {

@@ -54,7 +54,8 @@ static const double OURS_LEAST = 0.03;
 static const double OURS = 1.05;
 /* Of what tables say that it takes: less than with a neighbour, more than where they are too good. */
 static const double CROWD_ALONE = 1.3;
-static const double WAIT_NS = 6e9, WAIT_QUICK_NS = 1.5e9;
+static const double WAIT_NS = 6e9, WAIT_QUICK_NS = 1e9;
+static const double HURRY_NS = 2e5;
 static const double AGREED = 1.015; /* two measurements that differ by less are of the same */
 
 static struct lab *open_lab;   /* of this process, for the signal handler */
@@ -236,11 +237,34 @@ static double least_of_many(struct lab *lab, lab_timed *timed, void *context)
     return least / fmin(ticks, lab_ticks(lab));
 }
 
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+void lab_hurry_after(struct lab *lab, double seconds)
+{
+    lab->hurry_ns = now_ns() + 1e9 * fmax(0, seconds);
+}
+
+void lab_do_not_hurry(struct lab *lab)
+{
+    lab->hurry_ns = 0;
+}
+
+static double patience_now(const struct lab *lab)
+{
+    bool hurry = lab->hurry_ns > 0 && now_ns() > lab->hurry_ns;
+    return hurry ? fmin(HURRY_NS, lab->patience_ns) : lab->patience_ns;
+}
+
 double lab_time(struct lab *lab, lab_timed *timed, void *context, double enough)
 {
     double least[AGREEING], now;
     unsigned count = 0, sound = 0;
-    uint64_t end = __rdtsc() + (uint64_t)(lab->patience_ns * lab->ticks_per_ns);
+    uint64_t end = __rdtsc() + (uint64_t)(patience_now(lab) * lab->ticks_per_ns);
     lab->ours = false;
     do {
         if (!sample(lab, timed, context, &now))
@@ -302,13 +326,6 @@ static double time_code(void *context)
     return ticks < 0 ? ticks : ticks - run->lab->overhead;
 }
 
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 /* Is anything ready to run, on any processor, but this process? */
 static bool others_wait(void)
 {
@@ -363,6 +380,31 @@ double lab_measure(struct lab *lab, const struct body *body, double enough)
     double cycles = lab_time(lab, time_code, &run, enough * (double)run.iterations);
     set_timer(0);
     return cycles / (double)run.iterations;
+}
+
+bool lab_run(struct lab *lab, const struct body *body, unsigned runs, unsigned at, double *ticks)
+{
+    uint64_t word;
+    if (body->full)
+        return false;
+    fill_data(lab, body->pattern);
+    body_function(body, lab->code);
+    resting = true; /* companions: who shares a core has half of its buffers */
+    if (sigsetjmp(lab->back, 1)) {
+        set_timer(0);
+        _mm_setcsr(0x1f80);
+        resting = false;
+        return false;
+    }
+    set_timer(LIMIT_US);
+    for (volatile unsigned i = 0; i < runs; i++) {
+        burst(lab, lab->code, 1);
+        memcpy(&word, lab->data + at, sizeof word);
+        ticks[i] = (double)word;
+    }
+    set_timer(0);
+    resting = false;
+    return true;
 }
 
 /* The lowest that another one confirms; if there is none the lowest. */

@@ -230,7 +230,7 @@ double kernel_share(struct lab *lab, const struct kernel *kernel, const struct c
 }
 
 /* In this order: of those that take the same resource the first stands for all. */
-static const char *const candidates[] = {
+const char *const kernel_candidates[] = {
     "lea_r64_abd", /* copies do not depend on one another: those of add wait a little longer for others than their units make them */
     "add_r64_r64",
     "mov_r64_m64",
@@ -289,6 +289,7 @@ static const char *const candidates[] = {
     "movq_r64_x",
     "vucomisd.v_x_x",
 };
+const size_t kernel_candidate_count = BASE_COUNT(kernel_candidates);
 
 static const struct form *find(const struct form *forms, size_t count, const char *key)
 {
@@ -405,8 +406,8 @@ void kernels_find(struct lab *lab, const struct form *forms, size_t count, struc
     strcpy(slots->name, "slots");
     kernels->count = measure_kernel(lab, slots, 1, 0);
     for (size_t i = 0;
-         accepted && next && i < BASE_COUNT(candidates) && kernels->count < SINGLES_MAX; i++) {
-        const struct form *form = find(forms, count, candidates[i]);
+         accepted && next && i < kernel_candidate_count && kernels->count < SINGLES_MAX; i++) {
+        const struct form *form = find(forms, count, kernel_candidates[i]);
         if (!form || !make_candidate(lab, form, next))
             continue;
         bool same = false;

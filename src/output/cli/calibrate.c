@@ -273,11 +273,12 @@ enum base_status machine_open(const char *name, bool quiet, struct model **model
     return status;
 }
 
-/* One of a core that nothing else used. */
-static bool better_is_kept(void)
+/* Of a core that nothing else used, and of no fewer forms. */
+static bool better_is_kept(const struct model_machine *made)
 {
     struct model *kept = NULL;
-    bool better = model_open("here", &kept, NULL) == BASE_OK && !model_machine(kept)->shared;
+    bool better = model_open("here", &kept, NULL) == BASE_OK && !model_machine(kept)->shared &&
+                  (made->shared || (made->quick && !model_machine(kept)->quick));
     model_close(kept);
     return better;
 }
@@ -289,8 +290,9 @@ static enum base_status measure(const struct calibrate_settings *own, struct mod
     progress_begin(&progress, false);
     enum base_status status = calibrate(own->quick, step, &progress, model, report, why);
     progress_end(&progress);
-    if (status == BASE_OK && model_machine(*model)->shared && better_is_kept())
-        say("the model that was measured before is kept, since it is better.");
+    if (status == BASE_OK && better_is_kept(model_machine(*model)))
+        say("the model that was measured before is kept, since it %s.",
+            model_machine(*model)->shared ? "was less disturbed" : "has all instructions");
     else if (status == BASE_OK && !model_keep(*model))
         say("the model could not be kept, and will be measured again when it is needed; "
             "$HEADROOM_CACHE names another folder.");
@@ -332,7 +334,8 @@ static const struct calibrate_settings own_defaults;
 
 static const struct option_spec calibrate_options[] = {
     {"quick", 0, OPTION_FLAG, OWN(calibrate_settings, quick), .value = 1,
-     .help = "Measure only what compilers make of most programs, which takes at most 12 seconds."},
+     .help = "Measure only what compilers make of most programs, which takes at most 3 seconds. It "
+             "does not take the place of a model of all instructions."},
     {"kept", 0, OPTION_FLAG, OWN(calibrate_settings, kept), .value = 1,
      .help = "Measure nothing; print the model that is kept."},
     {"forms", 0, OPTION_TEXT, OWN(calibrate_settings, forms), .argument = "TEXT",
