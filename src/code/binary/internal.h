@@ -7,6 +7,7 @@
 #include "binary/image.h"
 #include "binary/inflated.h"
 #include "binary/intervals.h"
+#include "binary/lines.h"
 #include "binary/names.h"
 #include "binary/pclntab.h"
 #include "binary/relocations.h"
@@ -70,6 +71,10 @@ struct binary {
 
 /* The unit with code at the address, or NULL. */
 struct unit *binary_unit(struct binary *binary, uint64_t vaddr);
+
+/* Rows of a unit, of a source file that ends in `file`, as libdw reads them (lines.c). False: visit ended it. */
+bool lines_of_unit(struct binary *binary, struct unit *unit, const char *file,
+                   binary_row_visit *visit, void *context);
 
 /* The address of a variable of static storage. False: it has none, or one of each thread. */
 bool data_place(const Dwarf_Die *die, uint64_t *start);

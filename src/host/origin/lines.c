@@ -76,7 +76,8 @@ static bool is_same_line(const struct binary_row *a, const struct binary_row *b)
     return a->line == b->line && a->file == b->file;
 }
 
-/* Rows of one line that follow one another become one; of those without an instruction only where nothing else of the line is. */
+/* Rows of one line that follow one another become one, as do those that several units have of one copy of a function; of rows without
+   an instruction only those where nothing else of the line is are kept. */
 static void join_rows(struct answering *answering)
 {
     size_t kept = 0;
@@ -85,8 +86,7 @@ static void join_rows(struct answering *answering)
     for (size_t i = 0; i < answering->rows_count; i++) {
         struct binary_row *row = &answering->rows[i];
         struct binary_row *last = kept ? &answering->rows[kept - 1] : NULL;
-        if (last && is_same_line(last, row) && row->start <= last->end &&
-            (row->start > last->start || last->end == last->start || row->end == row->start)) {
+        if (last && is_same_line(last, row) && row->start <= last->end) {
             last->statement |= row->start == last->start && row->statement;
             last->end = row->end > last->end ? row->end : last->end;
         } else {
