@@ -60,6 +60,27 @@ def stop_points(binary):
     return found
 
 
+def code_of_lines(binary, file):
+    """{line: {address}}: all bytes of code that come from each line of the file, by its base name."""
+    text = subprocess.run([dwarfdump(), '--debug-line', binary], capture_output=True, text=True, check=True).stdout
+    found, files, number, last = collections.defaultdict(set), {}, None, None
+    for line in text.splitlines():
+        head = re.match(r'file_names\[\s*(\d+)\]', line)
+        row = ROW.match(line)
+        if line.startswith('debug_line['):
+            files, last = {}, None
+        elif head:
+            number = int(head.group(1))
+        elif re.match(r'\s+name:\s', line):
+            files[number] = os.path.basename(re.search(r'"(.*)"', line).group(1))
+        elif row:
+            address = int(row.group(1), 16)
+            if last and files.get(last[1]) == file:
+                found[last[2]].update(range(last[0], address))
+            last = None if 'end_sequence' in row.group(5) else (address, int(row.group(4)), int(row.group(2)))
+    return {line: code for line, code in found.items() if line and code}
+
+
 def main_address(binary):
     for line in subprocess.run(['nm', binary], capture_output=True, text=True, check=True).stdout.splitlines():
         words = line.split()
