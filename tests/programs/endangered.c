@@ -7,7 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noipa)) /* neither inlined nor looked into */
+#endif
 
 APART static void use(long value)
 {

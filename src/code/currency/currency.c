@@ -120,3 +120,16 @@ void currency_close(struct currency *currency)
     free(currency->first);
     free(currency);
 }
+
+uint64_t currency_store(const struct currency *currency, uint64_t from, uint64_t start,
+                        uint64_t bytes)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < currency->count; i++) {
+        const struct event *event = &currency->events[i];
+        if (event->address >= from && event->address < first && event->start < start + bytes &&
+            event->end > start)
+            first = event->address;
+    }
+    return first;
+}

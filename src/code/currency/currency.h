@@ -64,6 +64,10 @@ struct currency;
 enum base_status currency_open(const struct currency_code *code, struct currency **currency);
 void currency_close(struct currency *currency); /* NULL does nothing */
 
+/* The first instruction, from an address on, that stores into those bytes, which it names by their address; UINT64_MAX: there is none. */
+uint64_t currency_store(const struct currency *currency, uint64_t from, uint64_t start,
+                        uint64_t bytes);
+
 /* ---- a variable ------------------------------------------------------------------------------------------ */
 
 struct currency_variable {

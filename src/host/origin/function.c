@@ -83,6 +83,7 @@ void function_free(struct function *function)
     for (size_t i = 0; i < function->assigned_count; i++)
         free(function->assigned[i].places);
     free(function->assigned);
+    free(function->moved);
     free(function->marks);
     free(function->spans);
     free(function->outer);
@@ -107,8 +108,7 @@ static bool equal_place(const void *items, uint32_t item, const void *key)
     return place->line == wanted->line && strcmp(place->file, wanted->file) == 0;
 }
 
-/* 0: it is of no line, or no memory. */
-static uint32_t number_of(struct function *function, const char *file, uint32_t line)
+uint32_t function_number(struct function *function, const char *file, uint32_t line)
 {
     struct place place = {file, line};
     uint32_t number;
@@ -141,7 +141,7 @@ static void set_outer(struct function *function, size_t mark)
     size_t count =
         binary_frames(function->binary, function->marks[mark].address, frames, FRAMES_MAX);
     for (size_t i = 1; i < count && i <= OUTER_MAX; i++)
-        function->outer[mark][i - 1] = number_of(function, frames[i].file, frames[i].line);
+        function->outer[mark][i - 1] = function_number(function, frames[i].file, frames[i].line);
 }
 
 static bool is_inlined(void *context, uint64_t address, uint32_t place)
@@ -165,7 +165,7 @@ static bool make_marks(struct function *function)
         return false;
     for (size_t i = 0; i < function->rows_count; i++) {
         const struct binary_row *row = &function->rows[i];
-        uint32_t place = number_of(function, row->file, row->line);
+        uint32_t place = function_number(function, row->file, row->line);
         if (row->statement && place)
             function->marks[function->marks_count++] = (struct currency_mark){row->start, place};
         if (row->end > row->start)
@@ -177,15 +177,20 @@ static bool make_marks(struct function *function)
 
 /* ---- assignments --------------------------------------------------------------------------------------- */
 
-static struct assigned *assigned_of(struct function *function, const struct binary_local *variable)
+enum base_status function_assigned(struct function *function, uint64_t vaddr, const char *name,
+                                   size_t *assigned)
 {
-    for (size_t i = 0; i < function->assigned_count; i++)
-        if (function->assigned[i].variable.address == variable->address)
-            return &function->assigned[i];
-    if (!UTIL_PUSH(function->assigned, function->assigned_count, function->assigned_capacity,
-                   (struct assigned){.variable = *variable}))
-        return NULL;
-    return &function->assigned[function->assigned_count - 1];
+    struct binary_local variable;
+    if (binary_named(function->binary, vaddr, name, &variable) != BASE_OK || !variable.scalar ||
+        !variable.bytes || variable.bytes > SCALAR_BYTES)
+        return BASE_NOT_FOUND;
+    for (*assigned = 0; *assigned < function->assigned_count; ++*assigned)
+        if (function->assigned[*assigned].variable.address == variable.address)
+            return BASE_OK;
+    return UTIL_PUSH(function->assigned, function->assigned_count, function->assigned_capacity,
+                     (struct assigned){.variable = variable})
+               ? BASE_OK
+               : BASE_NO_MEMORY;
 }
 
 static bool has_place(const struct assigned *assigned, uint32_t place)
@@ -200,14 +205,13 @@ static bool has_place(const struct assigned *assigned, uint32_t place)
 static bool add_assignment(struct function *function, const struct currency_mark *mark,
                            const char *name)
 {
-    struct binary_local variable;
-    if (binary_named(function->binary, mark->address, name, &variable) != BASE_OK ||
-        !variable.scalar || !variable.bytes || variable.bytes > SCALAR_BYTES)
-        return true;
-    struct assigned *assigned = assigned_of(function, &variable);
-    return assigned &&
-           (has_place(assigned, mark->place) ||
-            UTIL_PUSH(assigned->places, assigned->count, assigned->capacity, mark->place));
+    size_t at;
+    enum base_status status = function_assigned(function, mark->address, name, &at);
+    if (status != BASE_OK)
+        return status == BASE_NOT_FOUND;
+    struct assigned *assigned = &function->assigned[at];
+    return has_place(assigned, mark->place) ||
+           UTIL_PUSH(assigned->places, assigned->count, assigned->capacity, mark->place);
 }
 
 static enum base_status open_currency(struct function *function)
@@ -220,16 +224,12 @@ static enum base_status open_currency(struct function *function)
                                  .spans_count = function->spans_count,
                                  .inlined = is_inlined,
                                  .context = function};
-    for (size_t i = 0; i < function->marks_count; i++)
-        set_outer(function, i);
     enum base_status status = currency_open(&code, &function->currency);
     return status == BASE_UNSUPPORTED ? BASE_OK : status;
 }
 
-enum base_status function_assigns(struct function *function, struct sources *sources)
+static enum base_status add_assignments(struct function *function, struct sources *sources)
 {
-    if (!make_marks(function))
-        return BASE_NO_MEMORY;
     for (size_t i = 0; i < function->marks_count; i++) {
         const struct currency_mark *mark = &function->marks[i];
         const struct place *place = function_place(function, mark->place);
@@ -240,7 +240,21 @@ enum base_status function_assigns(struct function *function, struct sources *sou
             if (!add_assignment(function, mark, found[k].name))
                 return BASE_NO_MEMORY;
     }
-    return function->assigned_count ? open_currency(function) : BASE_OK;
+    return BASE_OK;
+}
+
+enum base_status function_assigns(struct function *function, struct sources *sources)
+{
+    enum base_status status =
+        make_marks(function) ? add_assignments(function, sources) : BASE_NO_MEMORY;
+    if (status != BASE_OK || (!function->assigned_count && function->frontiers))
+        return status;
+    for (size_t i = 0; i < function->marks_count; i++)
+        set_outer(function, i);
+    status = open_currency(function);
+    if (status == BASE_OK && !function->frontiers)
+        status = moved_find(function, sources);
+    return status;
 }
 
 struct capping {
@@ -262,6 +276,10 @@ enum base_status function_stops(const struct function *function, const struct as
                                 bool (*visit)(void *context, const struct currency_stop *stop),
                                 void *context)
 {
+    for (size_t i = 0; i < function->moved_count; i++)
+        if (&function->assigned[function->moved[i].assigned] == assigned &&
+            !visit(context, &function->moved[i].stop))
+            return BASE_OK;
     if (!function->currency)
         return BASE_OK;
     struct capping capping = {function, visit, context};

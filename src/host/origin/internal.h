@@ -54,6 +54,12 @@ struct assigned {
     size_t count, capacity;
 };
 
+/* A stop point at which function->assigned[assigned] is suspect (moved.c). */
+struct moved {
+    size_t assigned;
+    struct currency_stop stop;
+};
+
 struct function {
     struct binary *binary;
     uint64_t start, end;
@@ -71,6 +77,8 @@ struct function {
     struct assigned *assigned;
     size_t assigned_count, assigned_capacity;
     struct currency *currency; /* NULL: nothing is assigned */
+    struct moved *moved;
+    size_t moved_count, moved_capacity;
     bool
         frontiers; /* its compiler keeps a stop point where each statement begins: without, all is suspect at most */
 };
@@ -83,6 +91,15 @@ enum base_status function_assigns(struct function *function, struct sources *sou
 void function_free(struct function *function);
 
 const struct place *function_place(const struct function *function, uint32_t number);
+
+/* The number of a line; 0: it is none, or no memory. */
+uint32_t function_number(struct function *function, const char *file, uint32_t line);
+/* The variable that a name means at an address: *assigned is its place in function->assigned. BASE_NOT_FOUND: it has no fixed address, or
+   is no number; BASE_NO_MEMORY. */
+enum base_status function_assigned(struct function *function, uint64_t vaddr, const char *name,
+                                   size_t *assigned);
+/* Adds function->moved. */
+enum base_status moved_find(struct function *function, struct sources *sources);
 
 /* Stop points at which an assigned variable is not current. Without statement frontiers the class is never more than suspect. */
 enum base_status function_stops(const struct function *function, const struct assigned *assigned,
