@@ -370,3 +370,37 @@ plain, accessors, vectors = (json.load(open(name + ".json"))["locality"] for nam
 assert plain["totals"] == accessors["totals"] == vectors["totals"] and plain["totals"][0]["accesses"] == 800
 assert [one["line"] for one in accessors["references"]] == [18, 18]'
 }
+
+@test "a profile of it: the same report, comparisons, limits, exports, a page" {
+    "$HEADROOM" locality --suggest -D n=60 --function triangle --cache 4K,2 -o one.headroom -- cc nests.c >given.txt
+    run -0 --separate-stderr "$HEADROOM" report one.headroom
+    diff <(sed '/^Next$/,$d' given.txt) <(sed '/^Next$/,$d' <<<"$output")
+    "$HEADROOM" locality -D n=60 --function triangle --cache 4K,2 -q -o two.headroom -- cc -O1 nests.c
+    run -0 --separate-stderr "$HEADROOM" diff one.headroom two.headroom
+    [[ $output == *"locality.l1.misses"* ]]
+    run -3 --separate-stderr "$HEADROOM" check --limits locality.l1.ratio=0.1% one.headroom
+    run -0 --separate-stderr "$HEADROOM" check --limits locality.l1.ratio=99% one.headroom
+    run -1 --separate-stderr "$HEADROOM" merge -o both.headroom one.headroom two.headroom
+    [[ $stderr == *"does not add up"* && ! -e both.headroom ]]
+    run -0 --separate-stderr "$HEADROOM" export --to csv one.headroom
+    [[ $output == *"load of a"* ]]
+    run -0 --separate-stderr "$HEADROOM" view -q -o page.html one.headroom
+    [[ -s page.html ]]
+}
+
+@test "what cannot be compared is not" {
+    "$HEADROOM" locality -D n=60 --function triangle --cache 4K,2 -q -o small.headroom -- cc nests.c
+    "$HEADROOM" locality -D n=60 --function triangle --cache 8K,2 -q -o large.headroom -- cc nests.c
+    run -4 --separate-stderr "$HEADROOM" check --baseline small.headroom --limits locality.l1.ratio=99% large.headroom
+    run -1 --separate-stderr "$HEADROOM" diff small.headroom large.headroom
+    [[ $stderr == *"different caches (--cache)"* ]]
+}
+
+@test "a sweep in a profile" {
+    "$HEADROOM" locality --sweep n=20:60:20 --function triangle --cache 1K,2 -q -o sweep.headroom -- cc nests.c
+    run -0 --separate-stderr "$HEADROOM" report --format json sweep.headroom
+    python3 -c '
+import json, sys
+sweep = json.load(sys.stdin)["locality"]["sweep"]
+assert sweep["name"] == "n" and [point["value"] for point in sweep["points"]] == [20, 40, 60]' <<<"$output"
+}

@@ -271,6 +271,32 @@ static inline void sound_fill_map(struct profile *profile)
     *profile_add_map_stops(profile) = (struct profile_map_stop){0, 36, "/x/a.c", 8};
 }
 
+static inline void sound_fill_locality(struct profile *profile)
+{
+    const struct profile_locality_figure figure = {
+        .misses = 9, .low = 8, .high = 10, .capacity = 9, .simulated = -1, .points = 100};
+    *profile_add_locality_runs(profile) =
+        (struct profile_locality_run){"/x/a.c", "one behind the other", "n"};
+    *profile_add_locality_levels(profile) = (struct profile_locality_level){"L1", 32768, 8, 64};
+    *profile_add_locality_nests(profile) = (struct profile_locality_nest){
+        .function = "f(int)", .file = "/x/a.c", .line = 7, .accesses = 20, .suggested = 1};
+    *profile_add_locality_arrays(profile) = (struct profile_locality_array){0, "A", 4096, 800};
+    *profile_add_locality_references(profile) = (struct profile_locality_reference){
+        .text = "A", .file = "/x/a.c", .line = 7, .column = 3, .accesses = 20};
+    *profile_add_locality_pairs(profile) = (struct profile_locality_pair){0, 0, 0, 9, 1};
+    *profile_add_locality_suggestions(profile) = (struct profile_locality_suggestion){
+        .kind = PROFILE_LOCALITY_TILES, .saved = 0.5, .accesses = 20};
+    *profile_add_locality_loops(profile) = (struct profile_locality_loop){0, 0, 7, 16};
+    *profile_add_locality_paddings(profile) = (struct profile_locality_padding){0, 0, 10, 18};
+    *profile_add_locality_points(profile) = (struct profile_locality_point){100, 20};
+    *profile_add_locality_totals(profile) = figure;
+    *profile_add_locality_misses(profile) = figure;
+    *profile_add_locality_savings(profile) = figure;
+    *profile_add_locality_sweeps(profile) = figure;
+    *profile_add_locality_rejections(profile) =
+        (struct profile_locality_rejection){"/x/a.c", "a call", "inline it", 9, 1};
+}
+
 static inline void sound_profile_fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -294,6 +320,7 @@ static inline void sound_profile_fill(struct profile *profile)
     sound_fill_executed(profile);
     sound_fill_stat(profile);
     sound_fill_map(profile);
+    sound_fill_locality(profile);
     *profile_add_waits(profile) = (struct profile_wait){
         "pthread_mutex_lock", "work", "work.c", NULL, "lock", 7, 1000, 1e8, 1e9};
     *profile_add_counted(profile) = (struct profile_counted){PROFILE_DEAD, 1, 4096, 1024};

@@ -6,6 +6,7 @@ import { clean, h } from "./dom.js";
 import { percent, several } from "./format.js";
 import { renderIcicle } from "./icicle.js";
 import { renderLimits } from "./limits.js";
+import { renderLocality } from "./locality.js";
 import { renderMap } from "./map.js";
 import { groupsOf, renderPairs } from "./pairs.js";
 import { renderPaths } from "./paths.js";
@@ -36,6 +37,7 @@ const VIEWS = [
   { id: "sharing", label: "Shared lines", part: "data", render: renderSharing },
   { id: "stat", label: "Times", part: "data", render: renderStat },
   { id: "limits", label: "Loops", part: "data", render: renderLimits },
+  { id: "locality", label: "Nests", part: "data", render: renderLocality },
   { id: "map", label: "Code", part: "data", render: renderMap },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },
   { id: "blocks", label: "Spans", part: "data", render: renderSpans },

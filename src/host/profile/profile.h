@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 14, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 15, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -1220,6 +1220,112 @@ struct profile_ceiling_loop {
         short_executions; /* 1: executions are so short that the stop before them would show: no gap */
 };
 
+/* ---- locality: misses of loop nests, computed --------------------------------------------------------------- */
+
+struct profile_locality_run {
+    const char *path;   /* the source; NAME.ll or .bc: LLVM IR */
+    const char *placed; /* where the arrays lie: a clause */
+    const char
+        *swept; /* the parameter that was swept; NULL: none. There are points then, and no nests. */
+};
+
+struct profile_locality_level {
+    const char *name; /* "L1" */
+    uint64_t bytes;
+    uint32_t ways; /* 0: fully associative */
+    uint32_t line_bytes;
+};
+
+struct profile_locality_nest {
+    const char *function, *file; /* NULL: not known */
+    const char *
+        unverified; /* why there is no simulation although asked for; NULL: there is, or it was not */
+    uint32_t line; /* 0: not known */
+    uint64_t accesses;
+    uint32_t exact;          /* every access was simulated */
+    uint32_t late;           /* time was up: intervals are wider than usual */
+    uint32_t suggested;      /* changes were looked for */
+    uint32_t suggested_late; /* time was up before all were tried */
+    uint64_t tried, illegal; /* changes that were solved; that break dependences */
+};
+
+struct profile_locality_array {
+    uint32_t nest;
+    const char *name;
+    uint64_t address, size_bytes; /* 0 bytes: not known */
+};
+
+/* A load or store of the source. */
+struct profile_locality_reference {
+    uint32_t nest, array;
+    const char *text;   /* "A" */
+    const char *file;   /* as it was named; NULL: not known */
+    const char *source; /* the same, absolute; NULL: there is no such file */
+    uint32_t line, column;
+    uint32_t store, conditional;
+    uint64_t accesses;
+};
+
+/* Misses of a reference because of another one, at the first level. */
+struct profile_locality_pair {
+    uint32_t nest, reference, by;
+    double misses, conflict;
+};
+
+enum profile_locality_kind {
+    PROFILE_LOCALITY_INTERCHANGE,
+    PROFILE_LOCALITY_TILES,
+    PROFILE_LOCALITY_PADDING,
+    PROFILE_LOCALITY_KINDS,
+};
+
+/* A change of a nest that would miss less, best first. */
+struct profile_locality_suggestion {
+    uint32_t nest;
+    uint32_t kind;      /* enum profile_locality_kind */
+    uint32_t kept;      /* outer loops that stay as they are */
+    uint32_t split;     /* the statements are split off from what shares loops with them */
+    uint32_t gap_bytes; /* between arrays; 0: none */
+    double saved;       /* share of all weighted misses */
+    uint64_t accesses;
+};
+
+/* Its loops in the order that they would have, the outermost first. */
+struct profile_locality_loop {
+    uint32_t suggestion;
+    uint32_t loop; /* its place now, from 0 */
+    uint32_t line; /* 0: not known */
+    uint64_t tile; /* iterations; 0: all */
+};
+
+struct profile_locality_padding {
+    uint32_t suggestion, array;
+    uint64_t elements, padded_elements; /* from row to row */
+};
+
+/* All nests together for one value of what was swept. */
+struct profile_locality_point {
+    int64_t value;
+    uint64_t accesses;
+};
+
+/* Misses of a nest, a reference, a suggestion or a point at one cache. */
+struct profile_locality_figure {
+    uint32_t owner, level;
+    double misses, low, high; /* 95 %; equal if exact */
+    double cold, capacity, conflict;
+    double simulated; /* negative: not */
+    uint64_t points, cut;
+    uint32_t exact;
+};
+
+/* A loop that was not taken. */
+struct profile_locality_rejection {
+    const char *file, *reason;
+    const char *help; /* NULL: nothing can be said */
+    uint32_t line, column;
+};
+
 /* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
@@ -1317,6 +1423,21 @@ struct profile_ceiling_loop {
     X(map_classes, map_class)                                                                      \
     X(map_findings, map_finding)                                                                   \
     X(map_stops, map_stop)                                                                         \
+    X(locality_runs, locality_run)                                                                 \
+    X(locality_levels, locality_level)                                                             \
+    X(locality_nests, locality_nest)                                                               \
+    X(locality_arrays, locality_array)                                                             \
+    X(locality_references, locality_reference)                                                     \
+    X(locality_pairs, locality_pair)                                                               \
+    X(locality_suggestions, locality_suggestion)                                                   \
+    X(locality_loops, locality_loop)                                                               \
+    X(locality_paddings, locality_padding)                                                         \
+    X(locality_points, locality_point)                                                             \
+    X(locality_totals, locality_figure)                                                            \
+    X(locality_misses, locality_figure)                                                            \
+    X(locality_savings, locality_figure)                                                           \
+    X(locality_sweeps, locality_figure)                                                            \
+    X(locality_rejections, locality_rejection)                                                     \
     X(ceiling_runs, ceiling_run)                                                                   \
     X(ceiling_loops, ceiling_loop)
 

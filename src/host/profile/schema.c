@@ -1154,6 +1154,198 @@ static const struct schema_column map_stops_columns[] = {
 TABLE(map_stops, map_stop, "map_stop", 14, .merging = SCHEMA_PARTS, .owner = &schema_map_findings,
       .order = SCHEMA_GROUPED);
 
+static const struct schema_column locality_runs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_run, path), TEXT, SAME},
+    {MEMBER(locality_run, placed), TEXT, SAME},
+    {MEMBER(locality_run, swept), TEXT_OR_NULL, SAME},
+};
+TABLE(locality_runs, locality_run, "locality_run", 15, .most = 1, .merging = SCHEMA_SINGLE);
+
+static const struct schema_column locality_levels_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_level, name), NAME, KEY},
+    {MEMBER(locality_level, bytes), COUNT, KEY},
+    {MEMBER(locality_level, ways), NUMBER32, KEY},
+    {MEMBER(locality_level, line_bytes), NUMBER32, KEY},
+};
+TABLE(locality_levels, locality_level, "locality_level", 15, .merging = SCHEMA_APART);
+
+static const struct schema_column locality_nests_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_nest, function), NAME_OR_NULL, KEY},
+    {MEMBER(locality_nest, file), NAME_OR_NULL, KEY},
+    {MEMBER(locality_nest, unverified), NAME_OR_NULL},
+    {MEMBER(locality_nest, line), NUMBER32, KEY},
+    {MEMBER(locality_nest, accesses), NUMBER64},
+    {MEMBER(locality_nest, exact), BELOW(2)},
+    {MEMBER(locality_nest, late), BELOW(2)},
+    {MEMBER(locality_nest, suggested), BELOW(2)},
+    {MEMBER(locality_nest, suggested_late), BELOW(2)},
+    {MEMBER(locality_nest, tried), COUNT},
+    {MEMBER(locality_nest, illegal), COUNT},
+};
+TABLE(locality_nests, locality_nest, "locality_nest", 15, .merging = SCHEMA_APART);
+
+static const struct schema_column locality_arrays_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_array, nest), ID(locality_nests)},
+    {MEMBER(locality_array, name), NAME},
+    {MEMBER(locality_array, address), ADDRESS},
+    {MEMBER(locality_array, size_bytes), NUMBER64},
+};
+TABLE(locality_arrays, locality_array, "locality_array", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_nests, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_references_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_reference, nest), ID(locality_nests)},
+    {MEMBER(locality_reference, array), ID(locality_arrays)},
+    {MEMBER(locality_reference, text), NAME},
+    {MEMBER(locality_reference, file), NAME_OR_NULL},
+    {MEMBER(locality_reference, source), NAME_OR_NULL},
+    {MEMBER(locality_reference, line), NUMBER32},
+    {NAMED(locality_reference, column, "source_column"), NUMBER32},
+    {MEMBER(locality_reference, store), BELOW(2)},
+    {MEMBER(locality_reference, conditional), BELOW(2)},
+    {MEMBER(locality_reference, accesses), NUMBER64},
+};
+TABLE(locality_references, locality_reference, "locality_reference", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_nests, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_pairs_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_pair, nest), ID(locality_nests)},
+    {MEMBER(locality_pair, reference), ID(locality_references)},
+    {NAMED(locality_pair, by, "by_reference"), ID(locality_references)},
+    {MEMBER(locality_pair, misses), WEIGHT},
+    {MEMBER(locality_pair, conflict), WEIGHT},
+};
+TABLE(locality_pairs, locality_pair, "locality_pair", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_nests, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_suggestions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_suggestion, nest), ID(locality_nests)},
+    {MEMBER(locality_suggestion, kind), BELOW(PROFILE_LOCALITY_KINDS)},
+    {MEMBER(locality_suggestion, kept), NUMBER32},
+    {MEMBER(locality_suggestion, split), BELOW(2)},
+    {MEMBER(locality_suggestion, gap_bytes), NUMBER32},
+    {MEMBER(locality_suggestion, saved), FINITE},
+    {MEMBER(locality_suggestion, accesses), NUMBER64},
+};
+TABLE(locality_suggestions, locality_suggestion, "locality_suggestion", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_nests, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_loops_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_loop, suggestion), ID(locality_suggestions)},
+    {MEMBER(locality_loop, loop), NUMBER32},
+    {MEMBER(locality_loop, line), NUMBER32},
+    {MEMBER(locality_loop, tile), NUMBER64},
+};
+TABLE(locality_loops, locality_loop, "locality_loop", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_suggestions, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_paddings_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_padding, suggestion), ID(locality_suggestions)},
+    {MEMBER(locality_padding, array), ID(locality_arrays)},
+    {MEMBER(locality_padding, elements), NUMBER64},
+    {MEMBER(locality_padding, padded_elements), NUMBER64},
+};
+TABLE(locality_paddings, locality_padding, "locality_padding", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_suggestions, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_points_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_point, value), .type = SCHEMA_SIGNED, .low = -0x1p62, .high = 0x1p62, KEY},
+    {MEMBER(locality_point, accesses), NUMBER64},
+};
+TABLE(locality_points, locality_point, "locality_point", 15, .merging = SCHEMA_APART);
+
+static const struct schema_column locality_totals_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_figure, owner), ID(locality_nests)},
+    {MEMBER(locality_figure, level), ID(locality_levels)},
+    {MEMBER(locality_figure, misses), WEIGHT},
+    {MEMBER(locality_figure, low), WEIGHT},
+    {MEMBER(locality_figure, high), WEIGHT},
+    {MEMBER(locality_figure, cold), WEIGHT},
+    {MEMBER(locality_figure, capacity), WEIGHT},
+    {MEMBER(locality_figure, conflict), WEIGHT},
+    {MEMBER(locality_figure, simulated), MEASURE},
+    {MEMBER(locality_figure, points), COUNT},
+    {MEMBER(locality_figure, cut), COUNT},
+    {MEMBER(locality_figure, exact), BELOW(2)},
+};
+TABLE(locality_totals, locality_figure, "locality_total", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_nests, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_misses_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_figure, owner), ID(locality_references)},
+    {MEMBER(locality_figure, level), ID(locality_levels)},
+    {MEMBER(locality_figure, misses), WEIGHT},
+    {MEMBER(locality_figure, low), WEIGHT},
+    {MEMBER(locality_figure, high), WEIGHT},
+    {MEMBER(locality_figure, cold), WEIGHT},
+    {MEMBER(locality_figure, capacity), WEIGHT},
+    {MEMBER(locality_figure, conflict), WEIGHT},
+    {MEMBER(locality_figure, simulated), MEASURE},
+    {MEMBER(locality_figure, points), COUNT},
+    {MEMBER(locality_figure, cut), COUNT},
+    {MEMBER(locality_figure, exact), BELOW(2)},
+};
+TABLE(locality_misses, locality_figure, "locality_miss", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_references, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_savings_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_figure, owner), ID(locality_suggestions)},
+    {MEMBER(locality_figure, level), ID(locality_levels)},
+    {MEMBER(locality_figure, misses), WEIGHT},
+    {MEMBER(locality_figure, low), WEIGHT},
+    {MEMBER(locality_figure, high), WEIGHT},
+    {MEMBER(locality_figure, cold), WEIGHT},
+    {MEMBER(locality_figure, capacity), WEIGHT},
+    {MEMBER(locality_figure, conflict), WEIGHT},
+    {MEMBER(locality_figure, simulated), MEASURE},
+    {MEMBER(locality_figure, points), COUNT},
+    {MEMBER(locality_figure, cut), COUNT},
+    {MEMBER(locality_figure, exact), BELOW(2)},
+};
+TABLE(locality_savings, locality_figure, "locality_saving", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_suggestions, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_sweeps_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_figure, owner), ID(locality_points)},
+    {MEMBER(locality_figure, level), ID(locality_levels)},
+    {MEMBER(locality_figure, misses), WEIGHT},
+    {MEMBER(locality_figure, low), WEIGHT},
+    {MEMBER(locality_figure, high), WEIGHT},
+    {MEMBER(locality_figure, cold), WEIGHT},
+    {MEMBER(locality_figure, capacity), WEIGHT},
+    {MEMBER(locality_figure, conflict), WEIGHT},
+    {MEMBER(locality_figure, simulated), MEASURE},
+    {MEMBER(locality_figure, points), COUNT},
+    {MEMBER(locality_figure, cut), COUNT},
+    {MEMBER(locality_figure, exact), BELOW(2)},
+};
+TABLE(locality_sweeps, locality_figure, "locality_sweep", 15, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_points, .order = SCHEMA_GROUPED);
+
+static const struct schema_column locality_rejections_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_rejection, file), NAME},
+    {MEMBER(locality_rejection, reason), NAME},
+    {MEMBER(locality_rejection, help), NAME_OR_NULL},
+    {MEMBER(locality_rejection, line), NUMBER32},
+    {NAMED(locality_rejection, column, "source_column"), NUMBER32},
+};
+TABLE(locality_rejections, locality_rejection, "locality_rejection", 15, .merging = SCHEMA_APART);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -6,7 +6,8 @@
 #include "lower/lower.h"
 #include "machine/machine.h"
 #include "misses/misses.h"
-#include "predicted/predicted.h"
+#include "predict/predict.h"
+#include "profile/profile.h"
 #include "suggest/suggest.h"
 
 #include <errno.h>
@@ -391,15 +392,34 @@ static bool add_nests(struct predicting *predicting)
 struct sweep;
 static void add_sweep(struct predicted *predicted, const struct sweep *sweep);
 
+static int print_report(const struct settings *settings, struct profile *profile)
+{
+    struct report_options options = {
+        .color = use_color(settings->color, STDOUT_FILENO),
+        .ascii = is_ascii_terminal(STDOUT_FILENO),
+        .width = terminal_width(STDOUT_FILENO),
+        .limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit : 0,
+        .profile_path = settings->output};
+    struct pager pager;
+    pager_begin(&pager, settings->format == FORMAT_TEXT);
+    enum base_status status =
+        (settings->format == FORMAT_JSON ? report_json : report_text)(profile, &options, pager.out);
+    bool written = pager_end(&pager);
+    if (status == BASE_OK && written)
+        return 0;
+    say("cannot write the report: %s.",
+        status == BASE_NO_MEMORY ? base_status_text(status) : strerror(errno));
+    return LOCALITY_FAILED;
+}
+
 /* sweep: NULL: none */
-static int print_result(struct predicting *predicting, const struct sweep *sweep, int count,
-                        char **operands)
+static int conclude(struct predicting *predicting, const struct sweep *sweep, int count,
+                    char **operands)
 {
     const struct settings *settings = predicting->settings;
+    struct profile *profile = profile_new();
     struct predicted predicted = {
         .path = predicting->path,
-        .command = operands,
-        .command_count = (size_t)count,
         .placed = predicting->placed,
         .levels = predicting->levels,
         .levels_count = predicting->levels_count,
@@ -408,23 +428,22 @@ static int print_result(struct predicting *predicting, const struct sweep *sweep
         .rejected = predicting->lowered.rejected,
         .rejected_count = predicting->lowered.rejected_count,
     };
+    char error[PROFILE_ERROR_BYTES];
+    int code = LOCALITY_FAILED;
     if (sweep)
         add_sweep(&predicted, sweep);
-    struct report_options options = {
-        .color = use_color(settings->color, STDOUT_FILENO),
-        .ascii = is_ascii_terminal(STDOUT_FILENO),
-        .width = terminal_width(STDOUT_FILENO),
-        .limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit : 0};
-    struct pager pager;
-    pager_begin(&pager, settings->format == FORMAT_TEXT);
-    enum base_status status = (settings->format == FORMAT_JSON ? predicted_json : predicted_text)(
-        &predicted, &options, pager.out);
-    bool written = pager_end(&pager);
-    if (status == BASE_OK && written)
-        return 0;
-    say("cannot write the report: %s.",
-        status == BASE_NO_MEMORY ? base_status_text(status) : strerror(errno));
-    return LOCALITY_FAILED;
+    if (!profile ||
+        !profile_begin_static(profile, "locality", "accesses", HEADROOM_VERSION, operands,
+                              (size_t)count) ||
+        predict_record(&predicted, profile) != BASE_OK)
+        say("%s.", base_status_text(BASE_NO_MEMORY));
+    else if (settings->output &&
+             profile_write(profile, settings->output, error, sizeof error) != BASE_OK)
+        say("%s", error);
+    else
+        code = settings->quiet ? 0 : print_report(settings, profile);
+    profile_free(profile);
+    return code;
 }
 
 static void free_nests(struct predicting *predicting)
@@ -483,7 +502,7 @@ static int predict(const struct settings *settings, const char *file, char *cons
     if (!predicting)
         return code;
     if (compute(predicting, file, NULL, NULL))
-        code = print_result(predicting, NULL, count, operands);
+        code = conclude(predicting, NULL, count, operands);
     else
         say("%s", predicting->error);
     end(predicting);
@@ -545,7 +564,7 @@ static bool sweep_value(const struct settings *settings, const char *file, char 
     if (good) {
         struct predicted_point *point = &sweep->points[sweep->count++];
         point->value = value;
-        predicted_sum(predicting->nests, predicting->nests_count, predicting->levels_count, point);
+        predict_sum(predicting->nests, predicting->nests_count, predicting->levels_count, point);
     } else {
         say("with %s = %s: %s", sweep->name, text, predicting->error);
     }
@@ -570,7 +589,7 @@ static int predict_sweep(const struct settings *settings, const char *file, char
     say_where(predicting);
     int code = LOCALITY_FAILED;
     if (find_source(predicting, file) && find_levels(predicting))
-        code = print_result(predicting, &sweep, count, operands);
+        code = conclude(predicting, &sweep, count, operands);
     end(predicting);
     return code;
 }
@@ -640,13 +659,14 @@ static const struct option_spec locality_options[] = {
              "Default: 60."},
     {"threads", 0, OPTION_NUMBER, OWN(locality_settings, threads), .low = 1, .high = 64,
      .argument = "N", .help = "Threads that compute. Default: one for each processor."},
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the results to FILE as a profile, which 'headroom report', 'diff', 'check', "
+             "'export' and 'view' read; an existing one is kept as FILE.old. Default: none."},
     {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
      .help = "Seed of the random choices. Default: 1."},
     OPTION_FORMAT,
     OPTION_LIMIT,
-    OPTION_COLOR,
-    OPTION_HELP,
-    {0},
+    OPTIONS_LAST,
 };
 
 const struct verb locality_verb = {

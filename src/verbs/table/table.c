@@ -4,6 +4,7 @@
 #include "ceiling/ceiling.h"
 #include "interference/interference.h"
 #include "limits/limits.h"
+#include "locality/locality.h"
 #include "map/map.h"
 #include "paths/paths.h"
 #include "reuse/reuse.h"
@@ -15,15 +16,7 @@
 #include <stddef.h>
 
 const struct analysis *const analyses[] = {
-    &waste_analysis,
-    &reuse_analysis,
-    &paths_analysis,
-    &interference_analysis,
-    &sharing_analysis,
-    &limits_analysis,
-    &ceiling_analysis,
-    &map_analysis,
-    &stat_analysis,
-    &run_analysis,
-    NULL,
+    &waste_analysis,   &reuse_analysis,  &paths_analysis,   &interference_analysis,
+    &sharing_analysis, &limits_analysis, &ceiling_analysis, &locality_analysis,
+    &map_analysis,     &stat_analysis,   &run_analysis,     NULL,
 };

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * predicted: what was computed of loop nests without running them, for people and as JSON: misses by reference and
- * cache, what conflicts with what, what is not taken and why. Prints what it is given; no state.
+ * predict: what was computed of loop nests without running them, into a profile: misses by reference and cache, what
+ * conflicts with what, changes that would miss less, what is not taken and why. No state.
  */
-#ifndef HEADROOM_PREDICTED_H
-#define HEADROOM_PREDICTED_H
+#ifndef HEADROOM_PREDICT_H
+#define HEADROOM_PREDICT_H
 
 #include "lower/lower.h"
 #include "misses/misses.h"
-#include "show/report.h"
+#include "profile/profile.h"
 #include "suggest/suggest.h"
-
-#include <stdio.h>
 
 struct predicted_nest {
     const struct nest *nest;
@@ -29,9 +27,7 @@ struct predicted_point {
 };
 
 struct predicted {
-    const char *path; /* what was analysed */
-    char *const *command;
-    size_t command_count;
+    const char *path;   /* what was analysed */
     const char *placed; /* where the arrays lie: a clause */
     const struct misses_level *levels;
     size_t levels_count;
@@ -45,13 +41,10 @@ struct predicted {
 };
 
 /* Sets all but the value. Each nest begins with empty caches. */
-void predicted_sum(const struct predicted_nest *nests, size_t count, size_t levels,
-                   struct predicted_point *sum);
+void predict_sum(const struct predicted_nest *nests, size_t count, size_t levels,
+                 struct predicted_point *sum);
 
-/* BASE_IO: the stream failed. */
-enum base_status predicted_text(const struct predicted *predicted,
-                                const struct report_options *options, FILE *out);
-enum base_status predicted_json(const struct predicted *predicted,
-                                const struct report_options *options, FILE *out);
+/* Into a profile that has nothing of the kind yet; texts are copied. BASE_NO_MEMORY: rows may be missing. */
+enum base_status predict_record(const struct predicted *predicted, struct profile *profile);
 
 #endif

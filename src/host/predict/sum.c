@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "predicted/predicted.h"
+#include "predict/predict.h"
 
 static void add_figure(struct misses_figure *sum, const struct misses_figure *figure)
 {
@@ -14,8 +14,8 @@ static void add_figure(struct misses_figure *sum, const struct misses_figure *fi
     sum->exact = sum->exact && figure->exact;
 }
 
-void predicted_sum(const struct predicted_nest *nests, size_t count, size_t levels,
-                   struct predicted_point *sum)
+void predict_sum(const struct predicted_nest *nests, size_t count, size_t levels,
+                 struct predicted_point *sum)
 {
     sum->accesses = 0;
     for (size_t i = 0; i < count; i++)
