@@ -1,4 +1,4 @@
--- The schema of profiles, format version 14, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 15, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -1094,6 +1094,183 @@ CREATE TABLE map_stop(id INTEGER PRIMARY KEY, finding INTEGER NOT NULL, address 
 --   address               64 bits                     key
 --   file                  name, or NULL               key
 --   line                  0 to 2^32-1                 key
+
+-- Since version 15. Merging: one row.
+CREATE TABLE locality_run(id INTEGER PRIMARY KEY, path TEXT NOT NULL, placed TEXT NOT NULL, swept TEXT);
+--   id                    index of the row
+--   path                  text                        must be the same
+--   placed                text                        must be the same
+--   swept                 text, or NULL               must be the same
+
+-- Since version 15. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE locality_level(id INTEGER PRIMARY KEY, name INTEGER NOT NULL, bytes INTEGER NOT NULL, ways INTEGER NOT NULL, line_bytes INTEGER NOT NULL);
+--   id                    index of the row
+--   name                  name                        key
+--   bytes                 0 to 2^50                   key
+--   ways                  0 to 2^32-1                 key
+--   line_bytes            0 to 2^32-1                 key
+
+-- Since version 15. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE locality_nest(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, unverified INTEGER, line INTEGER NOT NULL, accesses INTEGER NOT NULL, exact INTEGER NOT NULL, late INTEGER NOT NULL, suggested INTEGER NOT NULL, suggested_late INTEGER NOT NULL, tried INTEGER NOT NULL, illegal INTEGER NOT NULL);
+--   id                    index of the row
+--   function              name, or NULL               key
+--   file                  name, or NULL               key
+--   unverified            name, or NULL
+--   line                  0 to 2^32-1                 key
+--   accesses              0 to 2^63-1
+--   exact                 0 to 1
+--   late                  0 to 1
+--   suggested             0 to 1
+--   suggested_late        0 to 1
+--   tried                 0 to 2^50
+--   illegal               0 to 2^50
+
+-- Since version 15. Merging: rows belong to those of locality_nest; of equal owners the longest list stays.
+-- Rows are in the order of nest.
+CREATE TABLE locality_array(id INTEGER PRIMARY KEY, nest INTEGER NOT NULL, name INTEGER NOT NULL, address INTEGER NOT NULL, size_bytes INTEGER NOT NULL);
+--   id                    index of the row
+--   nest                  locality_nest
+--   name                  name
+--   address               64 bits
+--   size_bytes            0 to 2^63-1
+
+-- Since version 15. Merging: rows belong to those of locality_nest; of equal owners the longest list stays.
+-- Rows are in the order of nest.
+CREATE TABLE locality_reference(id INTEGER PRIMARY KEY, nest INTEGER NOT NULL, array INTEGER NOT NULL, text INTEGER NOT NULL, file INTEGER, source INTEGER, line INTEGER NOT NULL, source_column INTEGER NOT NULL, store INTEGER NOT NULL, conditional INTEGER NOT NULL, accesses INTEGER NOT NULL);
+--   id                    index of the row
+--   nest                  locality_nest
+--   array                 locality_array
+--   text                  name
+--   file                  name, or NULL
+--   source                name, or NULL
+--   line                  0 to 2^32-1
+--   source_column         0 to 2^32-1
+--   store                 0 to 1
+--   conditional           0 to 1
+--   accesses              0 to 2^63-1
+
+-- Since version 15. Merging: rows belong to those of locality_nest; of equal owners the longest list stays.
+-- Rows are in the order of nest.
+CREATE TABLE locality_pair(id INTEGER PRIMARY KEY, nest INTEGER NOT NULL, reference INTEGER NOT NULL, by_reference INTEGER NOT NULL, misses REAL NOT NULL, conflict REAL NOT NULL);
+--   id                    index of the row
+--   nest                  locality_nest
+--   reference             locality_reference
+--   by_reference          locality_reference
+--   misses                0 to 1e+30
+--   conflict              0 to 1e+30
+
+-- Since version 15. Merging: rows belong to those of locality_nest; of equal owners the longest list stays.
+-- Rows are in the order of nest.
+CREATE TABLE locality_suggestion(id INTEGER PRIMARY KEY, nest INTEGER NOT NULL, kind INTEGER NOT NULL, kept INTEGER NOT NULL, split INTEGER NOT NULL, gap_bytes INTEGER NOT NULL, saved REAL NOT NULL, accesses INTEGER NOT NULL);
+--   id                    index of the row
+--   nest                  locality_nest
+--   kind                  0 to 2
+--   kept                  0 to 2^32-1
+--   split                 0 to 1
+--   gap_bytes             0 to 2^32-1
+--   saved                 any number
+--   accesses              0 to 2^63-1
+
+-- Since version 15. Merging: rows belong to those of locality_suggestion; of equal owners the longest list stays.
+-- Rows are in the order of suggestion.
+CREATE TABLE locality_loop(id INTEGER PRIMARY KEY, suggestion INTEGER NOT NULL, loop INTEGER NOT NULL, line INTEGER NOT NULL, tile INTEGER NOT NULL);
+--   id                    index of the row
+--   suggestion            locality_suggestion
+--   loop                  0 to 2^32-1
+--   line                  0 to 2^32-1
+--   tile                  0 to 2^63-1
+
+-- Since version 15. Merging: rows belong to those of locality_suggestion; of equal owners the longest list stays.
+-- Rows are in the order of suggestion.
+CREATE TABLE locality_padding(id INTEGER PRIMARY KEY, suggestion INTEGER NOT NULL, array INTEGER NOT NULL, elements INTEGER NOT NULL, padded_elements INTEGER NOT NULL);
+--   id                    index of the row
+--   suggestion            locality_suggestion
+--   array                 locality_array
+--   elements              0 to 2^63-1
+--   padded_elements       0 to 2^63-1
+
+-- Since version 15. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE locality_point(id INTEGER PRIMARY KEY, value INTEGER NOT NULL, accesses INTEGER NOT NULL);
+--   id                    index of the row
+--   value                 -4.61169e+18 to 4.61169e+18 key
+--   accesses              0 to 2^63-1
+
+-- Since version 15. Merging: rows belong to those of locality_nest; of equal owners the longest list stays.
+-- Rows are in the order of owner.
+CREATE TABLE locality_total(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, level INTEGER NOT NULL, misses REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, cold REAL NOT NULL, capacity REAL NOT NULL, conflict REAL NOT NULL, simulated REAL NOT NULL, points INTEGER NOT NULL, cut INTEGER NOT NULL, exact INTEGER NOT NULL);
+--   id                    index of the row
+--   owner                 locality_nest
+--   level                 locality_level
+--   misses                0 to 1e+30
+--   low                   0 to 1e+30
+--   high                  0 to 1e+30
+--   cold                  0 to 1e+30
+--   capacity              0 to 1e+30
+--   conflict              0 to 1e+30
+--   simulated             up to 1e+30
+--   points                0 to 2^50
+--   cut                   0 to 2^50
+--   exact                 0 to 1
+
+-- Since version 15. Merging: rows belong to those of locality_reference; of equal owners the longest list stays.
+-- Rows are in the order of owner.
+CREATE TABLE locality_miss(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, level INTEGER NOT NULL, misses REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, cold REAL NOT NULL, capacity REAL NOT NULL, conflict REAL NOT NULL, simulated REAL NOT NULL, points INTEGER NOT NULL, cut INTEGER NOT NULL, exact INTEGER NOT NULL);
+--   id                    index of the row
+--   owner                 locality_reference
+--   level                 locality_level
+--   misses                0 to 1e+30
+--   low                   0 to 1e+30
+--   high                  0 to 1e+30
+--   cold                  0 to 1e+30
+--   capacity              0 to 1e+30
+--   conflict              0 to 1e+30
+--   simulated             up to 1e+30
+--   points                0 to 2^50
+--   cut                   0 to 2^50
+--   exact                 0 to 1
+
+-- Since version 15. Merging: rows belong to those of locality_suggestion; of equal owners the longest list stays.
+-- Rows are in the order of owner.
+CREATE TABLE locality_saving(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, level INTEGER NOT NULL, misses REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, cold REAL NOT NULL, capacity REAL NOT NULL, conflict REAL NOT NULL, simulated REAL NOT NULL, points INTEGER NOT NULL, cut INTEGER NOT NULL, exact INTEGER NOT NULL);
+--   id                    index of the row
+--   owner                 locality_suggestion
+--   level                 locality_level
+--   misses                0 to 1e+30
+--   low                   0 to 1e+30
+--   high                  0 to 1e+30
+--   cold                  0 to 1e+30
+--   capacity              0 to 1e+30
+--   conflict              0 to 1e+30
+--   simulated             up to 1e+30
+--   points                0 to 2^50
+--   cut                   0 to 2^50
+--   exact                 0 to 1
+
+-- Since version 15. Merging: rows belong to those of locality_point; of equal owners the longest list stays.
+-- Rows are in the order of owner.
+CREATE TABLE locality_sweep(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, level INTEGER NOT NULL, misses REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, cold REAL NOT NULL, capacity REAL NOT NULL, conflict REAL NOT NULL, simulated REAL NOT NULL, points INTEGER NOT NULL, cut INTEGER NOT NULL, exact INTEGER NOT NULL);
+--   id                    index of the row
+--   owner                 locality_point
+--   level                 locality_level
+--   misses                0 to 1e+30
+--   low                   0 to 1e+30
+--   high                  0 to 1e+30
+--   cold                  0 to 1e+30
+--   capacity              0 to 1e+30
+--   conflict              0 to 1e+30
+--   simulated             up to 1e+30
+--   points                0 to 2^50
+--   cut                   0 to 2^50
+--   exact                 0 to 1
+
+-- Since version 15. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE locality_rejection(id INTEGER PRIMARY KEY, file INTEGER NOT NULL, reason INTEGER NOT NULL, help INTEGER, line INTEGER NOT NULL, source_column INTEGER NOT NULL);
+--   id                    index of the row
+--   file                  name
+--   reason                name
+--   help                  name, or NULL
+--   line                  0 to 2^32-1
+--   source_column         0 to 2^32-1
 
 -- Since version 14. Merging: one row.
 CREATE TABLE ceiling_run(id INTEGER PRIMARY KEY, cpu_ns REAL NOT NULL, innermost_ns REAL NOT NULL, eligible_ns REAL NOT NULL, measured_ns REAL NOT NULL, held_ns REAL NOT NULL, other INTEGER NOT NULL);
