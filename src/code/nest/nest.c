@@ -238,16 +238,90 @@ struct finding {
     int64_t least[NEST_SLOTS], most[NEST_SLOTS]; /* equal for the loops around */
 };
 
+/* Rounded down, rounded up; divisor > 0. */
+static int64_t quotient_down(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+static int64_t quotient_up(int64_t a, int64_t b)
+{
+    return a / b + (a % b > 0);
+}
+
+/* Of the slots not yet `taken`, the one that moves the address most; NEST_SLOTS: none moves it. Sets the range of them all. */
+static uint32_t widest(const struct finding *finding, const struct nest_affine *affine,
+                       uint64_t taken, int64_t *low, int64_t *high)
+{
+    uint32_t chosen = NEST_SLOTS;
+    int64_t factor_most = 0;
+    *low = *high = 0;
+    for (uint32_t i = 0; i < finding->nest->slots; i++) {
+        int64_t factor = affine->factors[i], size = factor < 0 ? -factor : factor;
+        if (!factor || taken >> i & 1)
+            continue;
+        *low += factor * (factor > 0 ? finding->least[i] : finding->most[i]);
+        *high += factor * (factor > 0 ? finding->most[i] : finding->least[i]);
+        if (size > factor_most && finding->least[i] < finding->most[i]) {
+            factor_most = size;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+enum { VALUES_TRIED = 3 };
+_Static_assert(NEST_SLOTS <= 64, "slots are bits");
+
+/* Can the slots that are not taken add up to something in [lowest, highest]? True if it takes too long to see. The one with the largest
+   factor, that of the row of an array, leaves one or two values to itself; so it is known soon which columns of which rows may be meant. */
+static bool adds_up(const struct finding *finding, const struct nest_affine *affine, uint64_t taken,
+                    int64_t lowest, int64_t highest)
+{
+    int64_t low, high;
+    uint32_t slot = widest(finding, affine, taken, &low, &high);
+    if (low > highest || high < lowest)
+        return false;
+    if (slot == NEST_SLOTS)
+        return true;
+    int64_t factor = affine->factors[slot], size = factor < 0 ? -factor : factor;
+    int64_t least = finding->least[slot], most = finding->most[slot];
+    /* What the others may add, and with it the values of |factor| times the slot, or less that. */
+    int64_t others_low = low - factor * (factor > 0 ? least : most);
+    int64_t others_high = high - factor * (factor > 0 ? most : least);
+    int64_t from = lowest - others_high, to = highest - others_low;
+    int64_t first = factor > 0 ? quotient_up(from, size) : quotient_up(-to, size);
+    int64_t last = factor > 0 ? quotient_down(to, size) : quotient_down(-from, size);
+    first = first > least ? first : least;
+    last = last < most ? last : most;
+    if (last - first >= VALUES_TRIED)
+        return true;
+    for (int64_t at = first; at <= last; at++)
+        if (adds_up(finding, affine, taken | UINT64_C(1) << slot, lowest - factor * at,
+                    highest - factor * at))
+            return true;
+    return false;
+}
+
 static bool touches(const struct finding *finding, const struct nest_access *access)
 {
     const struct nest *nest = finding->nest;
     const struct nest_reference *reference = &nest->references[access->reference];
-    int64_t low, high, base = nest->arrays[reference->array].base;
+    const struct nest_array *array = &nest->arrays[reference->array];
+    int64_t low, high;
+    if (array->base + array->low >= finding->high || array->base + array->high <= finding->low)
+        return false;
+    if (access->bytes_offset == NEST_NONE) {
+        int64_t base = array->base + access->affine.constant;
+        return adds_up(finding, &access->affine, 0, finding->low - reference->bytes + 1 - base,
+                       finding->high - 1 - base);
+    }
     affine_range(nest, access, finding->least, finding->most, &low, &high);
-    return base + low < finding->high && base + high + reference->bytes > finding->low;
+    return array->base + low < finding->high &&
+           array->base + high + reference->bytes > finding->low;
 }
 
-/* Could anything below touch it, by intervals? Sets the ranges of the loops below. */
+/* Could anything below touch it? Sets the ranges of the loops below. */
 static bool might_touch(struct finding *finding, uint32_t node)
 {
     const struct nest *nest = finding->nest;

@@ -101,6 +101,8 @@ static bool touch(struct walk *walk, uint32_t access, int64_t address, bool *don
 
 static int64_t modulo(int64_t a, int64_t b)
 {
+    if ((b & (b - 1)) == 0) /* as a rule; a division takes longer than all else here */
+        return a & (b - 1);
     int64_t rest = a % b;
     return rest < 0 ? rest + b : rest;
 }
