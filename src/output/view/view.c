@@ -126,9 +126,13 @@ static void title(const struct profile *profile, FILE *out)
 {
     fputs("headroom ", out);
     text_write(profile->run.verb, out);
-    if (profile->arguments_count) {
+    /* Where nothing was run, the command is a compiler's. */
+    const char *subject = profile->locality_runs_count ? profile->locality_runs[0].path
+                          : profile->arguments_count   ? profile->arguments[0].text
+                                                       : NULL;
+    if (subject) {
         fputs(": ", out);
-        text_write(name_base(profile->arguments[0].text), out);
+        text_write(name_base(subject), out);
     }
 }
 
