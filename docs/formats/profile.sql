@@ -1,4 +1,4 @@
--- The schema of profiles, format version 15, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 16, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -1308,3 +1308,11 @@ CREATE TABLE ceiling_loop(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, fil
 --   recurrence            0 to 1e+30                  smallest
 --   instructions          0 to 2^32-1                 largest
 --   short_executions      0 to 1                      largest
+
+-- Since version 16. Merging: rows with equal keys become one.
+CREATE TABLE waste_sample(kind INTEGER PRIMARY KEY, share REAL NOT NULL, locations REAL NOT NULL, whole_squares REAL NOT NULL, waste_squares REAL NOT NULL);
+--   kind                  0 to 2                      key
+--   share                 above 0 to 1                smallest
+--   locations             0 to 1e+30                  sum
+--   whole_squares         0 to 1e+60                  sum
+--   waste_squares         0 to 1e+60                  sum

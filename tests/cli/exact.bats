@@ -158,6 +158,10 @@ END
     done
     try 125 "$HEADROOM" waste --trace trace touch started
     one_sentence "--exact"
+    try 125 "$HEADROOM" waste --sample-locations 0.1 touch started
+    one_sentence "--sample-locations needs --exact"
+    try 125 "$HEADROOM" waste --exact --sample-locations 2 touch started
+    one_sentence "--sample-locations"
     try 125 "$HEADROOM" reuse --what-if-cache=32K,8 touch started
     one_sentence "--what-if-cache needs --exact"
     try 125 "$HEADROOM" waste --exact

@@ -135,6 +135,7 @@ static inline void sound_fill_reuse(struct profile *profile, uint32_t use, uint3
 
 static inline void sound_fill_limits(struct profile *profile)
 {
+    *profile_add_waste_samples(profile) = (struct profile_waste_sample){2, 0.01, 300, 1e9, 1e8};
     *profile_add_ceiling_runs(profile) = (struct profile_ceiling_run){4e9, 3e9, 2e9, 1e9, 1e7, 1};
     *profile_add_ceiling_loops(profile) = (struct profile_ceiling_loop){.function = "triad",
                                                                         .file = "/src/a.c",

@@ -890,6 +890,53 @@ static void exact_counts_add_up(void **state)
     log_free(&log);
 }
 
+static bool nearly(double found, double expected)
+{
+    return fabs(found - expected) <= 1e-9 * fabs(expected);
+}
+
+/*
+ * One in four locations. By group, two pairs waste 8 and 12 in turn, and 10; so half of the waste is either's, and a group has one byte more
+ * or less of it than half; 5 are used. Squares are enlarged by Student's quantile.
+ */
+static void waste_of_a_sample_is_brought_to_scale(void **state)
+{
+    const double enlarged = 1.456 * 8 / 7 * 16;
+    struct log log;
+    exact_begin(&log, 1U << DETECT_LOAD);
+    struct thread image = image_begin(&log, 70, 100, WIRE_NONE, false, 1, 5);
+    log_contexts(&image);
+    for (uint32_t group = 0; group < WIRE_PAIR_GROUPS; group++) {
+        uint32_t flags = group << WIRE_PAIR_GROUP_SHIFT;
+        WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 3, .second = 4,
+              .waste_bytes = group % 2 ? 12 : 8, .flags = flags);
+        WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 4, .second = 3,
+              .waste_bytes = 10, .use_bytes = 5, .flags = flags);
+    }
+    WRITE(&image, WIRE_TOTALS, totals, .threads = 1, .loads = 25, .load_bytes = 200,
+          .fresh_load_bytes = 3, .kernel_load_bytes = 1, .waste_share = 0.25);
+    image_end(&log, &image);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 0);
+    assert_int_equal(profile->pairs_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(profile->pairs[i].waste_bytes == 320);
+        assert_true(nearly(profile->pairs[i].waste_squares, enlarged * 8));
+    }
+    assert_int_equal(profile->waste_samples_count, 1);
+    const struct profile_waste_sample *sample = &profile->waste_samples[0];
+    assert_int_equal(sample->kind, DETECT_LOAD);
+    assert_true(sample->share == 0.25);
+    assert_true(nearly(sample->waste_squares, enlarged * 8 * 0.4 * 0.4));
+    assert_true(nearly(sample->whole_squares, sample->waste_squares / (0.8 * 0.2)));
+    assert_true(nearly(sample->locations, 800.0 * 800 / (enlarged * 8 * 2 * 2)));
+    struct profile_exact total = profile_exact_total(profile);
+    assert_true(total.loads == 100 && total.load_bytes == 800 && total.fresh_load_bytes == 12);
+    assert_int_equal(total.kernel_load_bytes, 1); /* of all locations */
+    profile_free(profile);
+    log_free(&log);
+}
+
 /* In sums they count; one by one they would take most of the profile. */
 static long peak_kib(void)
 {
@@ -1144,9 +1191,12 @@ static void exact_nonsense_is_counted(void **state)
     struct log log;
     exact_begin(&log, 1);
     struct thread image = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
-    enum { WRONG = 18 };
+    enum { WRONG = 21 };
     log_contexts(&image);
     log_reuse_totals(&image, 8, 1);
+    WRITE(&image, WIRE_TOTALS, totals, .threads = 1, .waste_share = 2);
+    WRITE(&image, WIRE_TOTALS, totals, .threads = 1, .waste_share = -0.5);
+    WRITE(&image, WIRE_TOTALS, totals, .threads = 1, .waste_share = NAN);
     WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 3, .second = 4);
     WRITE(&image, WIRE_PAIR, pair, .kind = 77, .first = 3, .second = 4);
     WRITE(&image, WIRE_PAIR, pair, .first = 3, .second = 4, .waste_bytes = UINT64_MAX);
@@ -2565,6 +2615,7 @@ int main(void)
         cmocka_unit_test(any_cut_and_any_flip_is_survived),
         cmocka_unit_test(other_files_are_no_logs),
         cmocka_unit_test(exact_counts_add_up),
+        cmocka_unit_test(waste_of_a_sample_is_brought_to_scale),
         cmocka_unit_test(far_ids_cost_no_more_than_near_ones),
         cmocka_unit_test(pairs_of_many_processes_are_bounded),
         cmocka_unit_test(uses_alone_are_folded),

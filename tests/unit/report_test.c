@@ -980,6 +980,66 @@ static void exact_json_has_no_intervals(void **state)
     profile_free(profile);
 }
 
+/* The same at one location in a hundred: of 400 independent draws, dead stores; of five, silent ones. */
+static struct profile *sampled_waste(void)
+{
+    struct profile *profile = exact_waste();
+    *profile_add_waste_samples(profile) =
+        (struct profile_waste_sample){.kind = PROFILE_DEAD,
+                                      .share = 0.01,
+                                      .locations = 400,
+                                      .whole_squares = 16000008.0 * 16000008 / 400,
+                                      .waste_squares = 1e11};
+    *profile_add_waste_samples(profile) = (struct profile_waste_sample){
+        .kind = PROFILE_SILENT, .share = 0.01, .locations = 5, .whole_squares = 70 * 70 / 5};
+    profile->pairs[0].waste_squares = 1e11;
+    profile_total(profile);
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static void waste_of_a_sample_has_intervals(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100, .profile_path = "w.headroom"};
+    struct profile *profile = sampled_waste();
+    shows(profile, &options, "  engine exact, at 1 % of all locations; about 1,234,567 loads");
+    shows(profile, &options,
+          "                       wasted       95 % interval   wasted bytes       of bytes\n"
+          "  dead stores          50.0 %       45.1 – 54.9 %        7.6 MiB       15.3 MiB\n"
+          "  silent stores             —   too few locations        0 bytes       70 bytes\n");
+    /* A standard error of sqrt(1e11) of 8 million: 4 %. */
+    shows(profile, &options, "  #1  75.0 % of the dead bytes (67 – 82 %): about 5.7 MiB\n");
+    shows(profile, &options, "too few locations for figures (5 by weight); follow a larger\n");
+    shows(profile, &options, "headroom waste --exact --sample-locations 0.1 -- ./prog 'two words'");
+    json_t *root = parse(profile, &options);
+    assert_true(NUMBER(root, "waste.dead.sample_locations") == 0.01);
+    assert_true(NUMBER(root, "waste.dead.effective_locations") == 400);
+    assert_float_equal(NUMBER(root, "waste.dead.ci95.0"), 0.4512, 1e-4);
+    assert_float_equal(NUMBER(root, "waste.dead.pairs.0.ci95.0"), 0.666, 2e-3);
+    assert_float_equal(NUMBER(root, "waste.dead.pairs.0.ci95.1"), 0.818, 2e-3);
+    assert_true(json_is_true(at(root, "waste.silent.too_few_samples")));
+    json_decref(root);
+    profile_free(profile);
+}
+
+/* For programs that take longer than a minute. */
+static void long_runs_are_suggested_a_share(void **state)
+{
+    static const char share[] = "headroom waste --exact --sample-locations 0.01 -- ./prog";
+    struct report_options options = {.profile_path = "w.headroom"};
+    struct profile *profile = exact_waste();
+    lacks(profile, &options, "--sample-locations");
+    profile->run.wall_s = 61;
+    shows(profile, &options, share);
+    profile_free(profile);
+    profile = new_profile();
+    add_kind(profile, PROFILE_SILENT, 40);
+    profile->run.cpu_s = 2; /* with all locations forty times as long */
+    profile->run.interval_ns = 1000000;
+    shows(profile, &options, share);
+    profile_free(profile);
+}
+
 /* ---- reuse ----------------------------------------------------------------------------------- */
 
 static void add_bin(struct profile *profile, uint32_t process, uint32_t which, uint64_t distance,
@@ -2815,6 +2875,8 @@ int main(void)
         cmocka_unit_test(long_names_are_shortened),
         cmocka_unit_test(exact_waste_reads_like_this),
         cmocka_unit_test(exact_json_has_no_intervals),
+        cmocka_unit_test(waste_of_a_sample_has_intervals),
+        cmocka_unit_test(long_runs_are_suggested_a_share),
         cmocka_unit_test(reuse_reads_like_this),
         cmocka_unit_test(reuse_without_stack_distances_uses_the_model),
         cmocka_unit_test(reuse_json_has_finite_numbers_only),

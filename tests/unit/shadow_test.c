@@ -115,7 +115,7 @@ static void counts_of(struct shadow *shadow, struct counts *counts)
             continue;
         }
         int kind = is_store(second) ? DETECT_SILENT : DETECT_LOAD;
-        counts->pairs[kind][pair->first == first ? WASTE : NEAR][first][second] += pair->waste;
+        counts->pairs[kind][pair->first & SHADOW_NEAR ? NEAR : WASTE][first][second] += pair->waste;
         counts->pairs[kind][USE][first][second] += pair->use;
         counts->pairs[DETECT_DEAD][is_store(second) ? WASTE : USE][first][second] += pair->dead;
     }
@@ -371,7 +371,11 @@ static void feed_fast(struct shadow *shadow, const struct event *event)
     uint32_t id = event->id;
 #define FEED(n)                                                                                    \
     case n:                                                                                        \
-        if (store)                                                                                 \
+        if (shadow->locations && store)                                                            \
+            shadow_store_sampled_##n(shadow, address, id, before, value);                          \
+        else if (shadow->locations)                                                                \
+            shadow_load_sampled_##n(shadow, address, id, value);                                   \
+        else if (store)                                                                            \
             shadow_store_fast(shadow, address, id, n, before, value);                              \
         else                                                                                       \
             shadow_load_fast(shadow, address, id, n, value);                                       \
@@ -456,6 +460,7 @@ enum fault {
 struct oracle {
     enum fault fault;
     const struct trace *trace;
+    const struct shadow *sample; /* which locations are drawn now; NULL: all */
     uint32_t store[BYTES], load[BYTES];
     bool unread[BYTES];
     uint8_t loaded[BYTES];
@@ -509,15 +514,29 @@ static enum verdict verdict_of(const struct oracle *oracle, const struct event *
     return WASTE;
 }
 
+static bool is_drawn(const struct oracle *oracle, uint32_t byte)
+{
+    return !oracle->sample || shadow_is_drawn(oracle->sample, address_of(byte));
+}
+
+/* Bytes without a former access; of a sample those that lack it by chance are balanced by those that have one by chance. */
+static void add_fresh(const struct oracle *oracle, uint32_t byte, uint32_t former, uint64_t *fresh)
+{
+    if (!former && is_drawn(oracle, byte))
+        ++*fresh;
+    else if (former && !is_drawn(oracle, byte))
+        --*fresh;
+}
+
 static void oracle_store(struct oracle *oracle, const struct event *event)
 {
     struct counts *counts = oracle->counts;
     for (uint32_t b = event->byte; b < (uint32_t)event->byte + event->bytes; b++) {
         uint32_t former = oracle->store[b];
-        if (!former) {
-            counts->fresh_stores++;
+        if (!former || event->before_known)
+            add_fresh(oracle, b, former, &counts->fresh_stores);
+        if (!former)
             continue;
-        }
         if (oracle->unread[b])
             counts->pairs[DETECT_DEAD][WASTE][former][event->id]++;
         if (!event->before_known)
@@ -528,8 +547,9 @@ static void oracle_store(struct oracle *oracle, const struct event *event)
     }
     bool kernel = event->id >= FIRST_KERNEL && oracle->fault != KERNEL_IS_FORMER;
     for (uint32_t b = event->byte; b < (uint32_t)event->byte + event->bytes; b++) {
-        oracle->store[b] = kernel ? 0 : event->id;
-        oracle->unread[b] = !kernel;
+        bool leaves = !kernel && is_drawn(oracle, b);
+        oracle->store[b] = leaves ? event->id : 0;
+        oracle->unread[b] = leaves;
         if (oracle->fault == STORES_END_LOADS)
             oracle->load[b] = 0;
     }
@@ -545,16 +565,15 @@ static void oracle_load(struct oracle *oracle, const struct event *event)
             counts->pairs[DETECT_DEAD][USE][oracle->store[b]][event->id]++;
         if (oracle->fault != LOADS_LEAVE_UNREAD)
             oracle->unread[b] = false;
-        if (!former) {
-            counts->fresh_loads++;
+        add_fresh(oracle, b, former, &counts->fresh_loads);
+        if (!former)
             continue;
-        }
         enum verdict verdict = verdict_of(oracle, event, oracle->load, old, event->value, b);
         counts->pairs[DETECT_LOAD][verdict][former][event->id]++;
     }
     bool kernel = event->id >= FIRST_KERNEL && oracle->fault != KERNEL_IS_FORMER;
     for (uint32_t b = event->byte; b < (uint32_t)event->byte + event->bytes; b++)
-        oracle->load[b] = kernel ? 0 : event->id;
+        oracle->load[b] = kernel || !is_drawn(oracle, b) ? 0 : event->id;
     memcpy(&oracle->loaded[event->byte], event->value, event->bytes);
 }
 
@@ -691,6 +710,146 @@ static void observed_waste_is_the_waste(void **state)
     }
     for (uint32_t kind = 0; kind < DETECT_REUSE; kind++)
         assert_true(sums[kind] > 100);
+}
+
+/* ---- samples of locations ------------------------------------------------------------ */
+
+static bool is_left_out(const struct shadow *shadow, uint64_t address, uint32_t bytes)
+{
+    for (uint64_t at = address & ~UINT64_C(15); at < address + bytes; at += 16)
+        if (!shadow_is_left_out(shadow, at))
+            return false;
+    return true;
+}
+
+enum { EPOCH_EVENTS = 3 }; /* they go round some times in a trace */
+
+/* tested: accesses that need not be handed over are not, as the engine does. Gives how many were not. */
+static uint32_t run_sampled(const struct trace *trace, double share, uint64_t seed, bool tested,
+                            struct counts *counts, struct counts *expected)
+{
+    static struct oracle oracle;
+    struct shadow shadow;
+    struct maps maps;
+    uint32_t kept_back = 0;
+    start(&shadow, &maps, IDS, trace->tolerance);
+    assert_int_equal(shadow_sample(&shadow, &share, seed), BASE_OK);
+    for (uint32_t id = 1; id < IDS; id++)
+        shadow_define(&shadow, id, trace->elements[id]);
+    oracle = (struct oracle){.trace = trace, .counts = expected, .sample = &shadow};
+    memset(expected, 0, sizeof *expected);
+    for (uint32_t i = 0; i < trace->count; i++) {
+        const struct event *event = &trace->events[i];
+        if (i % EPOCH_EVENTS == 0)
+            shadow_next_epoch(&shadow);
+        oracle_take(&oracle, event);
+        bool passes = tested && event->what == ACCESS && event->id < FIRST_KERNEL &&
+                      is_left_out(&shadow, address_of(event->byte), event->bytes);
+        kept_back += passes;
+        if (!passes)
+            feed(&shadow, event, i % 2);
+        assert_true(shadow_check(&shadow, windows[0], windows[0] + WINDOW));
+    }
+    counts_of(&shadow, counts);
+    shadow_join_groups(&shadow);
+    static struct counts joined;
+    counts_of(&shadow, &joined);
+    assert_true(same_counts(&joined, counts));
+    stop(&shadow, &maps);
+    return kept_back;
+}
+
+static void samples_count_as_the_oracle_at_their_locations(void **state)
+{
+    static struct counts counts, expected, others;
+    uint32_t kept_back = 0, alike = 0;
+    for (uint64_t seed = 1; seed <= 80; seed++) {
+        struct trace *trace = make_trace(seed, false);
+        for (double share = 0.25; share <= 1; share *= 2) {
+            kept_back += run_sampled(trace, share, seed, seed % 4 != 0, &counts, &expected);
+            if (!same_counts(&counts, &expected))
+                show_difference(&counts, &expected);
+            assert_true(same_counts(&counts, &expected));
+        }
+        run_oracle(trace, SOUND, &expected); /* the last one kept all */
+        assert_true(same_counts(&counts, &expected));
+        run_sampled(trace, 0.5, seed, true, &counts, &expected);
+        run_sampled(trace, 0.5, seed + 1, true, &expected, &others);
+        alike += same_counts(&counts, &expected);
+        free(trace);
+    }
+    assert_true(kept_back > 1000);
+    assert_int_equal(alike, 0);
+}
+
+/* Whatever the distance between the locations of a program: as many are kept as chance would, and not
+   in rows. */
+static void samples_meet_no_stride(void **state)
+{
+    enum { COUNT = 4096, SHARE = 16, ROW = 8 };
+    struct shadow shadow;
+    struct maps maps;
+    static const uint32_t steps[] = {1, 2, 3, 4, 5, 8, 13, 21, 34, 55, 64, 89, 144, 233, 256};
+    double share = 1.0 / SHARE;
+    start(&shadow, &maps, IDS, 0);
+    assert_int_equal(shadow_sample(&shadow, &share, 7), BASE_OK);
+    assert_true(share == 1.0 / SHARE);
+    for (size_t i = 0; i < BASE_COUNT(steps); i++) {
+        uint32_t kept = 0, row = 0, longest = 0, count = 0;
+        for (uint64_t at = 0; at < LIMIT && count < COUNT; at += 16 * steps[i], count++) {
+            shadow_load(&shadow, at, 1, 1, (const uint8_t *)"");
+            bool is_kept = shadow_is_drawn(&shadow, at);
+            assert_true(is_kept == !shadow_is_left_out(&shadow, at));
+            row = is_kept ? row + 1 : 0;
+            longest = row > longest ? row : longest;
+            kept += is_kept;
+        }
+        double mean = (double)count / SHARE, off = kept - mean;
+        assert_true(off * off < 16 * mean); /* four standard deviations */
+        assert_true(longest < ROW);
+    }
+    stop(&shadow, &maps);
+}
+
+/* In a round every location is drawn equally often, and not in the same order as in the last one. */
+static void rounds_draw_all_alike(void **state)
+{
+    enum { COUNT = 64, ROUNDS = 3 };
+    static const struct {
+        double asked, given;
+        uint32_t epochs, times;
+    } cases[] = {{0.01, 0.01, 100, 1},
+                 {0.3, 0.3, 40, 12},
+                 {0.0701, 15.0 / 214, 214, 15},
+                 {1e-3, 1e-3, 1000, 1},
+                 {1e-4, 1e-4, 10000, 1}};
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct shadow shadow;
+        struct maps maps;
+        double share = cases[i].asked;
+        static uint32_t last[COUNT][2];
+        uint32_t moved = 0;
+        start(&shadow, &maps, IDS, 0);
+        assert_int_equal(shadow_sample(&shadow, &share, i), BASE_OK);
+        assert_true(share == cases[i].given);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            uint32_t times[COUNT] = {0};
+            for (uint32_t epoch = 0; epoch < cases[i].epochs; epoch++) {
+                for (uint32_t at = 0; at < COUNT; at++) {
+                    bool is_drawn = shadow_is_drawn(&shadow, 16 * at);
+                    times[at] += is_drawn;
+                    last[at][round & 1] = is_drawn ? epoch : last[at][round & 1];
+                }
+                shadow_next_epoch(&shadow);
+            }
+            for (uint32_t at = 0; at < COUNT; at++) {
+                assert_int_equal(times[at], cases[i].times);
+                moved += round && last[at][0] != last[at][1];
+            }
+        }
+        assert_true(moved > COUNT);
+        stop(&shadow, &maps);
+    }
 }
 
 /* ---- detect at every byte ---------------------------------------------------------- */
@@ -1230,6 +1389,9 @@ int main(void)
         cmocka_unit_test(traces_count_as_the_oracle),
         cmocka_unit_test(planted_faults_are_seen),
         cmocka_unit_test(observed_waste_is_the_waste),
+        cmocka_unit_test(samples_count_as_the_oracle_at_their_locations),
+        cmocka_unit_test(samples_meet_no_stride),
+        cmocka_unit_test(rounds_draw_all_alike),
         cmocka_unit_test(tidy_traces_count_as_detect),
         cmocka_unit_test(refused_maps_leave_nothing),
         cmocka_unit_test(the_pair_table_grows),

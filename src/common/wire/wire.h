@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 14,
+    WIRE_VERSION = 15,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -488,6 +488,9 @@ struct wire_pair {
 enum wire_pair_flags {
     WIRE_PAIR_KERNEL = 1, /* the second access is the kernel's */
     WIRE_PAIR_NEAR = 2,   /* waste by the floating-point tolerance only */
+    /* Of a sample of locations: which group of them it was counted for. */
+    WIRE_PAIR_GROUP_SHIFT = 8,
+    WIRE_PAIR_GROUPS = 8,
 };
 
 struct wire_totals {
@@ -502,6 +505,8 @@ struct wire_totals {
     uint64_t instructions, cpu_ns;
     uint64_t merged;  /* pairs that stand under coarser nodes, so that memory is bounded */
     uint64_t outside; /* accesses to memory that is not followed */
+    /* Waste: of the locations followed, 0: all. Then pairs, loads, stores and what is fresh are counted for these alone. */
+    double waste_share;
 };
 enum wire_exact_degraded {
     WIRE_EXACT_IDS = 1,    /* ids ran out: contexts met later are shown without callers */

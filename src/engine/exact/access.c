@@ -27,6 +27,16 @@ UChar exact_scratch[1024] __attribute__((aligned(64)));
         shadow_store_fast(&exact_shadow, address, (UInt)id, width, before,                         \
                           *(const type *)address);                                                 \
     }
+#define SAMPLED(width, type)                                                                       \
+    VG_REGPARM(2) void exact_sampled_load_##width(Addr address, ULong id)                          \
+    {                                                                                              \
+        shadow_load_sampled_##width(&exact_shadow, address, (UInt)id, *(const type *)address);     \
+    }                                                                                              \
+    VG_REGPARM(3) void exact_sampled_store_##width(Addr address, ULong id, ULong before)           \
+    {                                                                                              \
+        shadow_store_sampled_##width(&exact_shadow, address, (UInt)id, before,                     \
+                                     *(const type *)address);                                      \
+    }
 LOAD(1, UChar)
 LOAD(2, UShort)
 LOAD(4, UInt)
@@ -35,6 +45,10 @@ STORE(1, UChar)
 STORE(2, UShort)
 STORE(4, UInt)
 STORE(8, ULong)
+SAMPLED(1, UChar)
+SAMPLED(2, UShort)
+SAMPLED(4, UInt)
+SAMPLED(8, ULong)
 
 VG_REGPARM(2) void exact_save(Addr address, ULong bytes)
 {
@@ -96,12 +110,37 @@ static void init_caches(void)
     }
 }
 
+/*
+ * Of a sample: an epoch is so many calls and rounds of loops. Short, so that a location is drawn at random times, some hundred times even in a
+ * phase of the program of a hundredth of a second; shorter, and the accesses that tell what became of the last one that was
+ * drawn would be most of those followed.
+ */
+enum { EPOCH_TICKS = 128 };
+ULong exact_ticks = EPOCH_TICKS;
+
+void exact_epoch_over(void)
+{
+    exact_ticks = EPOCH_TICKS;
+    shadow_next_epoch(&exact_shadow);
+}
+
+static void init_sample(void)
+{
+    double share = (double)exact_options.waste_share / 4294967296.0;
+    if (exact_options.waste_share >> 32)
+        return;
+    if (shadow_sample(&exact_shadow, &share, exact_options.waste_seed) != BASE_OK)
+        exact_fail("the address space for a sample of locations was refused");
+}
+
 void exact_access_init(void)
 {
     exact_share = exact_options.share;
     if (exact_options.kinds && shadow_init(&exact_shadow, EXACT_PROGRAM_END, SHADOW_IDS_MAX,
                                            exact_options.fp_tolerance, &exact_memory) != BASE_OK)
         exact_fail("the address space for shadow memory was refused");
+    if (exact_options.kinds)
+        init_sample();
     if (exact_options.kinds)
         shadow_bound_pairs(&exact_shadow,
                            &(struct shadow_bound){.most = PAIRS_MAX, .coarser = exact_coarser});

@@ -53,7 +53,8 @@ struct exact_options {
     Bool child;  /* the program was executed by one that is observed */
     UInt kinds;  /* wire_kind_bits; 0: no detection of waste */
     float fp_tolerance;
-    Int unit_shift; /* reuse: 0, 3, 6; -1: none */
+    ULong waste_share, waste_seed; /* of locations, of 2^32; which */
+    Int unit_shift;                /* reuse: 0, 3, 6; -1: none */
     Bool stack;
     ULong share; /* of 2^32 */
     UInt most_locations;

@@ -336,6 +336,118 @@ static IRExpr *kept(struct builder *builder, IRExpr *address, UInt bytes)
     return assign(out, Ity_I1, IRExpr_Unop(Iop_32to1, either));
 }
 
+/* Of a sample of locations: does what the byte of a location says, 0 or 1, hand its accesses over? The bits of addresses that no map
+   has are cut off: above it there are no locations, and those that stand in their stead only make some accesses not count as outside. */
+static IRExpr *drawn(IRSB *out, IRExpr *address, UInt offset)
+{
+    enum { CUT = 21 };
+    _Static_assert(EXACT_PROGRAM_END == UINT64_C(1) << (64 - CUT),
+                   "all addresses below are followed");
+    if (offset)
+        address = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, address, constant(offset)));
+    IRExpr *low =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Shl64, address, IRExpr_Const(IRConst_U8(CUT))));
+    IRExpr *number =
+        assign(out, Ity_I64,
+               IRExpr_Binop(Iop_Shr64, low, IRExpr_Const(IRConst_U8(CUT + SHADOW_LOCATION_SHIFT))));
+    IRExpr *at = assign(out, Ity_I64,
+                        IRExpr_Binop(Iop_Add64, number, constant((Addr)exact_shadow.locations)));
+    IRExpr *slot =
+        assign(out, Ity_I64,
+               IRExpr_Unop(Iop_8Uto64, assign(out, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at))));
+    at = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, slot, constant((Addr)exact_shadow.drawn)));
+    return assign(out, Ity_I64,
+                  IRExpr_Unop(Iop_8Uto64, assign(out, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at))));
+}
+
+static IRExpr *either(IRSB *out, IRExpr *one, IRExpr *other)
+{
+    return assign(out, Ity_I64, IRExpr_Binop(Iop_Or64, one, other));
+}
+
+/*
+ * Must an access be handed to shadow, if it happens? Short ones that reach into a second location always, because they are few: 1
+ * if the last byte's number in the first location has a fifth bit.
+ */
+static IRExpr *handed(struct builder *builder, IRExpr *address, UInt bytes, IRExpr *guard)
+{
+    enum { LOCATION = 1 << SHADOW_LOCATION_SHIFT, SHORT = 8, MOST_BYTES = 2 * LOCATION };
+    IRSB *out = builder->out;
+    if (!exact_shadow.locations || bytes > MOST_BYTES)
+        return guard;
+    IRExpr *any = drawn(out, address, 0);
+    if (bytes > 1 && bytes <= SHORT) {
+        IRExpr *offset =
+            assign(out, Ity_I64, IRExpr_Binop(Iop_And64, address, constant(LOCATION - 1)));
+        IRExpr *last = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, offset, constant(bytes - 1)));
+        any = either(
+            out, any,
+            assign(out, Ity_I64,
+                   IRExpr_Binop(Iop_Shr64, last, IRExpr_Const(IRConst_U8(SHADOW_LOCATION_SHIFT)))));
+    }
+    if (bytes > LOCATION)
+        any = either(out, any, drawn(out, address, LOCATION));
+    if (bytes > SHORT)
+        any = either(out, any, drawn(out, address, bytes - 1));
+    IRExpr *matters = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, any, constant(0)));
+    return guard ? assign(out, Ity_I1, IRExpr_Binop(Iop_And1, matters, guard)) : matters;
+}
+
+/* A call, or a jump that may lead to where the block begins or before: as often as something is done again. */
+static Bool is_tick(const IRSB *code, Addr start)
+{
+    if (code->jumpkind == Ijk_Call ||
+        (code->next->tag == Iex_Const && code->next->Iex.Const.con->Ico.U64 <= start))
+        return True;
+    for (Int i = 0; i < code->stmts_used; i++)
+        if (code->stmts[i]->tag == Ist_Exit && code->stmts[i]->Ist.Exit.dst->Ico.U64 <= start)
+            return True;
+    return False;
+}
+
+/* Time of a sample of locations. */
+static void add_tick(IRSB *out)
+{
+    IRExpr *place = constant((Addr)&exact_ticks);
+    IRExpr *left =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, load_word(out, &exact_ticks), constant(1)));
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, place, left));
+    IRExpr *over = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpEQ64, left, constant(0)));
+    CALL(out, 0, exact_epoch_over, mkIRExprVec_0(), over);
+}
+
+static void add_waste(struct builder *builder, const struct exact_access *access, IRExpr *address,
+                      IRExpr *id, IRExpr *before, IRExpr *guard)
+{
+    static void *const loads[9] = {
+        [1] = exact_load_1, [2] = exact_load_2, [4] = exact_load_4, [8] = exact_load_8};
+    static void *const stores[9] = {
+        [1] = exact_store_1, [2] = exact_store_2, [4] = exact_store_4, [8] = exact_store_8};
+    static void *const sampled_loads[9] = {[1] = exact_sampled_load_1,
+                                           [2] = exact_sampled_load_2,
+                                           [4] = exact_sampled_load_4,
+                                           [8] = exact_sampled_load_8};
+    static void *const sampled_stores[9] = {[1] = exact_sampled_store_1,
+                                            [2] = exact_sampled_store_2,
+                                            [4] = exact_sampled_store_4,
+                                            [8] = exact_sampled_store_8};
+    IRSB *out = builder->out;
+    UInt bytes = access->bytes;
+    Bool sampled = exact_shadow.locations != NULL;
+    void *const helper = bytes > 8       ? NULL
+                         : access->store ? (sampled ? sampled_stores : stores)[bytes]
+                                         : (sampled ? sampled_loads : loads)[bytes];
+    guard = handed(builder, address, bytes, guard);
+    if (!access->store && helper)
+        add_call(out, "exact_load", helper, 2, mkIRExprVec_2(address, id), guard);
+    else if (!access->store)
+        CALL(out, 3, exact_load_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
+    else if (before && helper)
+        add_call(out, "exact_store", helper, 3, mkIRExprVec_3(address, id, before), guard);
+    else
+        CALL(out, 3, exact_store_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
+}
+
 static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt bytes,
                       IRExpr *guard)
 {
@@ -372,10 +484,6 @@ static void add_sharing(IRSB *out, IRExpr *address, IRExpr *id, UInt bytes, UInt
  * exact_scratch holds it. */
 static void add_access(struct builder *builder, IRExpr *address, IRExpr *before, IRExpr *guard)
 {
-    static void *const loads[9] = {
-        [1] = exact_load_1, [2] = exact_load_2, [4] = exact_load_4, [8] = exact_load_8};
-    static void *const stores[9] = {
-        [1] = exact_store_1, [2] = exact_store_2, [4] = exact_store_4, [8] = exact_store_8};
     UInt number = found.numbers[builder->next++];
     if (number == NOT_AN_ACCESS)
         return;
@@ -388,20 +496,8 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
         return;
     }
     IRExpr *id = id_of(builder, number);
-    if (exact_options.kinds) {
-        if (!access->store && bytes <= 8 && loads[bytes])
-            add_call(builder->out, "exact_load", loads[bytes], 2, mkIRExprVec_2(address, id),
-                     guard);
-        else if (!access->store)
-            CALL(builder->out, 3, exact_load_wide, mkIRExprVec_3(address, id, constant(bytes)),
-                 guard);
-        else if (before && stores[bytes])
-            add_call(builder->out, "exact_store", stores[bytes], 3,
-                     mkIRExprVec_3(address, id, before), guard);
-        else
-            CALL(builder->out, 3, exact_store_wide, mkIRExprVec_3(address, id, constant(bytes)),
-                 guard);
-    }
+    if (exact_options.kinds)
+        add_waste(builder, access, address, id, before, guard);
     if (exact_options.unit_shift >= 0)
         add_reuse(builder, address, id, bytes, guard);
     if (exact_options.sharing && !found.locked[number])
@@ -577,6 +673,8 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
         builder.block = exact_block_for(start, found.accesses, found.count);
     if (!exact_options.graphs && found.count)
         begin_block(&builder);
+    if (exact_shadow.locations && is_tick(code, start))
+        add_tick(builder.out);
     if (exact_options.sharing)
         add_instructions(builder.out, code);
     if (exact_objects)

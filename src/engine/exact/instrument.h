@@ -23,6 +23,18 @@ VG_REGPARM(3) void exact_store_1(Addr address, ULong id, ULong before);
 VG_REGPARM(3) void exact_store_2(Addr address, ULong id, ULong before);
 VG_REGPARM(3) void exact_store_4(Addr address, ULong id, ULong before);
 VG_REGPARM(3) void exact_store_8(Addr address, ULong id, ULong before);
+/* Of a sample of locations: added code counts down to the end of an epoch. */
+extern ULong exact_ticks;
+void exact_epoch_over(void);
+/* The same of a sample of locations, to which wide ones see for themselves. */
+VG_REGPARM(2) void exact_sampled_load_1(Addr address, ULong id);
+VG_REGPARM(2) void exact_sampled_load_2(Addr address, ULong id);
+VG_REGPARM(2) void exact_sampled_load_4(Addr address, ULong id);
+VG_REGPARM(2) void exact_sampled_load_8(Addr address, ULong id);
+VG_REGPARM(3) void exact_sampled_store_1(Addr address, ULong id, ULong before);
+VG_REGPARM(3) void exact_sampled_store_2(Addr address, ULong id, ULong before);
+VG_REGPARM(3) void exact_sampled_store_4(Addr address, ULong id, ULong before);
+VG_REGPARM(3) void exact_sampled_store_8(Addr address, ULong id, ULong before);
 VG_REGPARM(3) void exact_load_wide(Addr address, ULong id, ULong bytes);
 VG_REGPARM(3) void exact_store_wide(Addr address, ULong id, ULong bytes); /* exact_scratch */
 

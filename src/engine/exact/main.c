@@ -16,6 +16,7 @@
 
 struct exact_options exact_options = {.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD,
                                       .fp_tolerance = 0.01F,
+                                      .waste_share = 1ULL << 32,
                                       .unit_shift = -1,
                                       .follow = True,
                                       .stack = True,
@@ -68,6 +69,10 @@ static Bool take_option(const HChar *argument)
         exact_options.kinds = (UInt)number;
     } else if (VG_STR_CLO(argument, "--fp-tolerance", text)) {
         exact_options.fp_tolerance = (float)VG_(strtod)(text, NULL);
+    } else if (VG_BINT_CLO(argument, "--waste-share", number, 1, 1LL << 32)) {
+        exact_options.waste_share = (ULong)number;
+    } else if (VG_BINT_CLO(argument, "--waste-seed", number, 0, 0x7fffffffffffffffLL)) {
+        exact_options.waste_seed = (ULong)number;
     } else if (VG_STR_CLO(argument, "--reuse", text)) {
         choose_unit(text);
     } else if (VG_BOOL_CLO(argument, "--stack", exact_options.stack)) {

@@ -244,8 +244,9 @@ static void put_pair(UInt kind, const struct shadow_pair *pair, ULong waste, ULo
     UInt first_node = node_of(shadow_first(pair)), second_node = node_of(pair->second);
     struct wire_pair *made = record(WIRE_PAIR, sizeof *made);
     made->kind = kind;
-    made->flags =
-        (kernel ? WIRE_PAIR_KERNEL : 0) | (pair->first & SHADOW_NEAR ? WIRE_PAIR_NEAR : 0);
+    made->flags = (kernel ? WIRE_PAIR_KERNEL : 0) |
+                  (pair->first & SHADOW_NEAR ? WIRE_PAIR_NEAR : 0) |
+                  shadow_group(pair) << WIRE_PAIR_GROUP_SHIFT;
     made->first = first_node;
     made->second = second_node;
     made->waste_bytes = waste;
@@ -269,15 +270,25 @@ static void note_bytes(const struct exact_access *access, ULong bytes)
         bytes_by_width[access->store][access->bytes] += bytes;
 }
 
+/* Of a sample, what is not known to be there may be less than nothing by chance. */
+static ULong at_least_none(ULong count)
+{
+    return count >> 63 ? 0 : count;
+}
+
 static void sum_widths(struct wire_totals *totals)
 {
     for (UInt width = 1; width <= WIDTH_MAX; width++) {
-        totals->loads += bytes_by_width[False][width] / width;
-        totals->load_bytes += bytes_by_width[False][width];
-        totals->stores += bytes_by_width[True][width] / width;
-        totals->store_bytes += bytes_by_width[True][width];
+        ULong loaded = at_least_none(bytes_by_width[False][width]);
+        ULong stored = at_least_none(bytes_by_width[True][width]);
+        totals->loads += loaded / width;
+        totals->load_bytes += loaded;
+        totals->stores += stored / width;
+        totals->store_bytes += stored;
     }
 }
+
+_Static_assert((int)SHADOW_GROUPS == (int)WIRE_PAIR_GROUPS, "as the log has them");
 
 static void put_pairs(struct wire_totals *totals)
 {
@@ -289,7 +300,7 @@ static void put_pairs(struct wire_totals *totals)
         if (!pair->second)
             continue;
         note_bytes(exact_access_of(pair->second), pair->waste + pair->use);
-        if (!pair->first) {
+        if (!shadow_first(pair)) {
             if (exact_access_of(pair->second)->store)
                 totals->fresh_store_bytes += pair->waste + pair->use;
             else
@@ -310,7 +321,13 @@ static void put_pairs(struct wire_totals *totals)
             put_pair(KIND_LOAD, pair, pair->waste, pair->use);
         }
     }
+    totals->fresh_load_bytes = at_least_none(totals->fresh_load_bytes);
+    totals->fresh_store_bytes = at_least_none(totals->fresh_store_bytes);
     sum_widths(totals);
+    if (exact_shadow.locations) {
+        totals->waste_share = (double)exact_shadow.width / exact_shadow.epochs;
+        shadow_join_groups(&exact_shadow);
+    }
     totals->outside = exact_shadow.outside;
     if (exact_shadow.exhausted)
         totals->degraded |= WIRE_EXACT_MEMORY;

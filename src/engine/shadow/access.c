@@ -14,7 +14,21 @@
 struct access {
     uint32_t id, mark;
     bool values_known; /* stores: `before` is */
+    bool kernel;
 };
+
+/* Of the group of locations at hand, if there is a sample of them. */
+static inline struct shadow_pair *pair_of(struct shadow *shadow, uint32_t first, uint32_t second)
+{
+    return shadow_pair_of(shadow, first | shadow->group, second);
+}
+
+/* While draining: bytes that have a former access are less of those without. */
+static inline void take_off(struct shadow *shadow, uint32_t former, uint32_t id, uint64_t bytes)
+{
+    if (SHADOW_RARE(shadow->draining && former))
+        pair_of(shadow, 0, id)->use -= bytes;
+}
 
 /* Counts what is waste by the tolerance alone; the rest of the waste. Before the pair proper is
    looked up: it may move in its set. */
@@ -22,15 +36,18 @@ static inline uint32_t count_near(struct shadow *shadow, uint32_t former, uint32
                                   struct shadow_waste waste)
 {
     if (SHADOW_RARE(waste.near))
-        shadow_pair_of(shadow, former | SHADOW_NEAR, id)->waste += waste.near;
+        pair_of(shadow, former | SHADOW_NEAR, id)->waste += waste.near;
     return waste.all - waste.near;
 }
 
 static inline void count(struct shadow *shadow, uint32_t former, uint32_t id, uint32_t bytes,
                          struct shadow_waste waste)
 {
+    if (SHADOW_RARE(shadow->draining && !former))
+        return;
+    take_off(shadow, former, id, bytes);
     uint32_t equal = count_near(shadow, former, id, waste);
-    struct shadow_pair *pair = shadow_pair_of(shadow, former, id);
+    struct shadow_pair *pair = pair_of(shadow, former, id);
     pair->waste += equal;
     pair->use += bytes - waste.all;
 }
@@ -40,8 +57,11 @@ static inline void count_stored(struct shadow *shadow, struct access access, uin
 {
     /* Of bytes that nobody stored it does not matter what they were. */
     bool judged = access.values_known || former == 0;
+    if (SHADOW_RARE(shadow->draining && !former))
+        return;
+    take_off(shadow, former, access.id, judged ? bytes : 0);
     uint32_t equal = judged ? count_near(shadow, former, access.id, waste) : 0;
-    struct shadow_pair *pair = shadow_pair_of(shadow, former, access.id);
+    struct shadow_pair *pair = pair_of(shadow, former, access.id);
     if (judged) {
         pair->waste += equal;
         pair->use += bytes - waste.all;
@@ -60,13 +80,13 @@ static inline void read_unread(struct shadow *shadow, uint64_t address, uint32_t
         return;
     *store &= ~(unread << SHADOW_ID_BITS);
     if (word != SHADOW_MIXED) {
-        shadow_pair_of(shadow, word, id)->dead += count_bits(unread);
+        pair_of(shadow, word, id)->dead += count_bits(unread);
         return;
     }
     const uint32_t *ids = &shadow->store_ids[address & ~UINT64_C(3)];
     for (uint32_t i = 0; i < 4; i++)
         if (unread >> i & 1)
-            shadow_pair_of(shadow, ids[i], id)->dead++;
+            pair_of(shadow, ids[i], id)->dead++;
 }
 
 /* Gives the bytes of `part` an id; returns the unit's new word. ids: of the unit's first byte. */
@@ -126,7 +146,7 @@ SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, uint32_t 
         return false;
     struct shadow_waste waste =
         waste_of(shadow, former, bytes, shadow_cut(before, bytes), shadow_cut(value, bytes));
-    count_stored(shadow, (struct access){id, id, true}, former, bytes, waste,
+    count_stored(shadow, (struct access){id, id, true, false}, former, bytes, waste,
                  count_bits(store >> SHADOW_ID_BITS & part));
     record->store[unit] = shadow_mark(word, ids, address, bytes, id) | (store & SHADOW_UNREAD) |
                           part << SHADOW_ID_BITS;
@@ -412,6 +432,16 @@ static inline uint64_t end_in_block(uint64_t at, uint64_t end)
     return block_end < end ? block_end : end;
 }
 
+/* Blocks are locations. Where it is not, the access may leave nothing there. */
+static inline bool is_left_out(struct shadow *shadow, uint64_t at, struct access *access)
+{
+    if (!shadow->locations)
+        return false;
+    bool followed = shadow_keeps(shadow, at);
+    access->mark = shadow->draining || access->kernel ? 0 : access->id;
+    return !followed;
+}
+
 /* Bytes [at, stop) of one block. */
 static inline struct block block_of(uint64_t at, uint64_t stop, struct access access)
 {
@@ -438,6 +468,8 @@ static void load_any(struct shadow *shadow, uint64_t start, struct access access
     uint64_t end = start + bytes, stop;
     for (uint64_t at = start; at < end; at = stop) {
         stop = end_in_block(at, end);
+        if (SHADOW_RARE(is_left_out(shadow, at, &access)))
+            continue;
         const uint8_t *here = value + (at - start);
         const struct shadow_record *record = shadow_record_of(shadow, at);
         if (stop - at == 16 && !is_joined(shadow, record[0].load, record[1].load)) {
@@ -467,6 +499,8 @@ static void store_any(struct shadow *shadow, uint64_t start, struct access acces
     uint64_t end = start + bytes, stop;
     for (uint64_t at = start; at < end; at = stop) {
         stop = end_in_block(at, end);
+        if (SHADOW_RARE(is_left_out(shadow, at, &access)))
+            continue;
         const uint8_t *was = before + (at - start), *now = value + (at - start);
         const struct shadow_record *record = shadow_record_of(shadow, at);
         if (stop - at == 16 && !is_joined(shadow, record[0].store, record[1].store)) {
@@ -528,7 +562,7 @@ static inline bool load_step(struct shadow *shadow, uint64_t address, uint32_t i
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     return !shadow_unread(record, address, 8) &&
-           shadow_load_hit(shadow, record, address, id, 8, value);
+           shadow_load_hit(shadow, record, address, id, 8, value, 0);
 }
 
 /* SIMD over records of one former access each needs no more than these. */
@@ -541,7 +575,7 @@ void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t 
                load_step(shadow, address, id, word_at(value)))
             address += 8, value += 8, bytes -= 8;
     if (bytes)
-        load(shadow, address, (struct access){id, id, true}, bytes, value);
+        load(shadow, address, (struct access){id, id, true, false}, bytes, value);
 }
 
 void shadow_store(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
@@ -551,24 +585,24 @@ void shadow_store(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t
         while (bytes && !(address & shadow->misfit[3]) &&
                is_separate(shadow, shadow_record_of(shadow, address)->store[0]) &&
                shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, 8,
-                                word_at(before), word_at(value)))
+                                word_at(before), word_at(value), 0))
             address += 8, before += 8, value += 8, bytes -= 8;
     if (bytes)
-        store(shadow, address, (struct access){id, id, true}, bytes, before, value);
+        store(shadow, address, (struct access){id, id, true, false}, bytes, before, value);
 }
 
 void shadow_kernel_load(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                         const uint8_t *value)
 {
-    load(shadow, address, (struct access){id, 0, true}, bytes, value);
+    load(shadow, address, (struct access){id, 0, true, true}, bytes, value);
 }
 
 void shadow_kernel_store(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                          const uint8_t *before, const uint8_t *value)
 {
     /* What was there is not known: any value does, and it is not looked at. */
-    store(shadow, address, (struct access){id, 0, before != NULL}, bytes, before ? before : value,
-          value);
+    store(shadow, address, (struct access){id, 0, before != NULL, true}, bytes,
+          before ? before : value, value);
 }
 
 /* For accesses that fast.h gave up on; bytes is a constant. */
@@ -579,11 +613,11 @@ SHADOW_INLINE void load_slow(struct shadow *shadow, uint64_t address, uint32_t i
         return;
     if (SHADOW_RARE(shadow->observing))
         shadow_observe_load(shadow, address, id, bytes, (const uint8_t *)&value);
-    struct access access = {id, id, true};
-    bool done = false;
-    if (bytes < 8 && (address & (bytes - 1)) == 0)
+    struct access access = {id, id, true, false};
+    bool done = false, all = !shadow->locations;
+    if (all && bytes < 8 && (address & (bytes - 1)) == 0)
         done = load_part(shadow, address, id, bytes, value);
-    else if (bytes == 8 && (address & 7) == 0)
+    else if (all && bytes == 8 && (address & 7) == 0)
         done = load_whole(shadow, address, access, value);
     if (SHADOW_RARE(!done))
         load_any(shadow, address, access, bytes, (const uint8_t *)&value);
@@ -597,15 +631,64 @@ SHADOW_INLINE void store_slow(struct shadow *shadow, uint64_t address, uint32_t 
     if (SHADOW_RARE(shadow->observing))
         shadow_observe_store(shadow, address, id, bytes, (const uint8_t *)&before,
                              (const uint8_t *)&value);
-    struct access access = {id, id, true};
-    bool done = false;
-    if (bytes < 8 && (address & (bytes - 1)) == 0)
+    struct access access = {id, id, true, false};
+    bool done = false, all = !shadow->locations;
+    if (all && bytes < 8 && (address & (bytes - 1)) == 0)
         done = store_part(shadow, address, id, bytes, before, value);
-    else if (bytes == 8 && (address & 7) == 0)
+    else if (all && bytes == 8 && (address & 7) == 0)
         done = store_whole(shadow, address, access, before, value);
     if (SHADOW_RARE(!done))
         store_any(shadow, address, access, bytes, (const uint8_t *)&before,
                   (const uint8_t *)&value);
+}
+
+/*
+ * Of a sample of locations; an aligned access is in one. Where that is drawn the common cases are those of all locations; while it drains,
+ * which is about as often, each access goes through its block.
+ */
+SHADOW_INLINE void load_sampled(struct shadow *shadow, uint64_t address, uint32_t id,
+                                uint32_t bytes, uint64_t value)
+{
+    struct access access = {id, id, true, false};
+    if (SHADOW_RARE(address & (bytes - 1)) || SHADOW_RARE(shadow->observing) ||
+        SHADOW_RARE(shadow->exhausted) || SHADOW_RARE(address >= shadow->address_limit)) {
+        load_slow(shadow, address, id, bytes, value);
+        return;
+    }
+    if (is_left_out(shadow, address, &access))
+        return;
+    if (shadow->draining)
+        load_in_block(shadow, address, address + bytes, access, address, bytes,
+                      (const uint8_t *)&value);
+    else if (shadow_unread(shadow_record_of(shadow, address), address, bytes) ||
+             !shadow_load_hit(shadow, shadow_record_of(shadow, address), address, id, bytes, value,
+                              shadow->group))
+        if (!(bytes < 8 ? load_part(shadow, address, id, bytes, value)
+                        : load_whole(shadow, address, access, value)))
+            load_in_block(shadow, address, address + bytes, access, address, bytes,
+                          (const uint8_t *)&value);
+}
+
+SHADOW_INLINE void store_sampled(struct shadow *shadow, uint64_t address, uint32_t id,
+                                 uint32_t bytes, uint64_t before, uint64_t value)
+{
+    struct access access = {id, id, true, false};
+    if (SHADOW_RARE(address & (bytes - 1)) || SHADOW_RARE(shadow->observing) ||
+        SHADOW_RARE(shadow->exhausted) || SHADOW_RARE(address >= shadow->address_limit)) {
+        store_slow(shadow, address, id, bytes, before, value);
+        return;
+    }
+    if (is_left_out(shadow, address, &access))
+        return;
+    if (shadow->draining)
+        store_in_block(shadow, address, address + bytes, access, address, bytes,
+                       (const uint8_t *)&before, (const uint8_t *)&value);
+    else if (!shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, bytes,
+                               before, value, shadow->group))
+        if (!(bytes < 8 ? store_part(shadow, address, id, bytes, before, value)
+                        : store_whole(shadow, address, access, before, value)))
+            store_in_block(shadow, address, address + bytes, access, address, bytes,
+                           (const uint8_t *)&before, (const uint8_t *)&value);
 }
 
 /* Mostly all bytes were stored by one access. */
@@ -624,7 +707,7 @@ SHADOW_INLINE void load_first(struct shadow *shadow, uint64_t address, uint32_t 
         if (bytes == 8)
             read_unread(shadow, address + 4, store + 1, id, part);
     }
-    if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value)))
+    if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value, 0)))
         load_slow(shadow, address, id, bytes, value);
 }
 
@@ -643,6 +726,16 @@ SHADOW_INLINE void load_first(struct shadow *shadow, uint64_t address, uint32_t 
                                    uint64_t value)                                                 \
     {                                                                                              \
         load_first(shadow, address, id, bytes, value);                                             \
+    }                                                                                              \
+    void shadow_load_sampled_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,         \
+                                     uint64_t value)                                               \
+    {                                                                                              \
+        load_sampled(shadow, address, id, bytes, value);                                           \
+    }                                                                                              \
+    void shadow_store_sampled_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,        \
+                                      uint64_t before, uint64_t value)                             \
+    {                                                                                              \
+        store_sampled(shadow, address, id, bytes, before, value);                                  \
     }
 
 SLOW(1)

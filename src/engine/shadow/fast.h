@@ -27,7 +27,12 @@
                                    uint64_t before, uint64_t value);                               \
     /* Some bytes were not loaded since they were stored: reported, then as if they had been. */   \
     void shadow_load_first_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
-                                   uint64_t value);
+                                   uint64_t value);                                                \
+    /* Of a sample of locations. */                                                                \
+    void shadow_load_sampled_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,         \
+                                     uint64_t value);                                              \
+    void shadow_store_sampled_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,        \
+                                      uint64_t before, uint64_t value);
 SHADOW_SLOW(1)
 SHADOW_SLOW(2)
 SHADOW_SLOW(4)
@@ -150,10 +155,11 @@ SHADOW_INLINE bool shadow_is_intricate(const struct shadow_pair *pair, bool diff
 /*
  * The loads and stores proper; bytes: 1, 2, 4 or 8, a constant; value: little endian, anything
  * above. False: for the slow one, nothing has happened. Units of a record are read one by one: two
- * stores of 32 bits are not forwarded to one load of 64.
+ * stores of 32 bits are not forwarded to one load of 64. group: of locations, 0 without a sample of them.
  */
 SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *record,
-                                   uint64_t address, uint32_t id, uint32_t bytes, uint64_t value)
+                                   uint64_t address, uint32_t id, uint32_t bytes, uint64_t value,
+                                   uint32_t group)
 {
     uint32_t unit = bytes == 8 ? 0 : address >> 2 & 1, word = record->load[unit];
     uint32_t *ids = &shadow->load_ids[address], former = word;
@@ -165,7 +171,7 @@ SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *
         if (bytes > 1 && SHADOW_RARE(former == SHADOW_MIXED))
             return false;
     }
-    struct shadow_pair *pair = shadow_pair_lately(shadow, former, id);
+    struct shadow_pair *pair = shadow_pair_lately(shadow, former | group, id);
     if (SHADOW_RARE(!pair))
         return false;
     uint64_t loaded = 0;
@@ -185,7 +191,7 @@ SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *
 
 SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record *record,
                                     uint64_t address, uint32_t id, uint32_t bytes, uint64_t before,
-                                    uint64_t value)
+                                    uint64_t value, uint32_t group)
 {
     uint32_t unit = bytes == 8 ? 0 : address >> 2 & 1, store = record->store[unit];
     uint32_t *ids = &shadow->store_ids[address], word = store & SHADOW_ID_MASK, former = word;
@@ -201,7 +207,7 @@ SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record 
     }
     if (bytes > 1 && SHADOW_RARE((unread != 0) & (unread != part)))
         return false;
-    struct shadow_pair *pair = shadow_pair_lately(shadow, former, id);
+    struct shadow_pair *pair = shadow_pair_lately(shadow, former | group, id);
     if (SHADOW_RARE(!pair))
         return false;
     bool differs = shadow_cut(before ^ value, bytes) != 0;
@@ -240,7 +246,7 @@ SHADOW_INLINE void shadow_load_fast(struct shadow *shadow, uint64_t address, uin
         SHADOW_CALL(bytes, shadow_load_slow, shadow, address, id, value);
     else if (shadow_unread(record, address, bytes))
         SHADOW_CALL(bytes, shadow_load_first, shadow, address, id, value);
-    else if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value)))
+    else if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value, 0)))
         SHADOW_CALL(bytes, shadow_load_slow, shadow, address, id, value);
 }
 
@@ -249,7 +255,7 @@ SHADOW_INLINE void shadow_store_fast(struct shadow *shadow, uint64_t address, ui
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     if (SHADOW_RARE(address & shadow->misfit[bytes == 8 ? 3 : bytes >> 1]) ||
-        SHADOW_RARE(!shadow_store_hit(shadow, record, address, id, bytes, before, value)))
+        SHADOW_RARE(!shadow_store_hit(shadow, record, address, id, bytes, before, value, 0)))
         SHADOW_CALL(bytes, shadow_store_slow, shadow, address, id, before, value);
 }
 

@@ -26,6 +26,10 @@ static inline uint32_t count_bits(uint32_t bits)
     return (bits + (bits >> 8)) & 0x1f;
 }
 
+/* sample.c: is the location of the address followed? Then it is the one at hand. Decides what callers test. */
+bool shadow_keeps(struct shadow *shadow, uint64_t address);
+void shadow_sample_free(struct shadow *shadow);
+
 /* Stops counting for good: what was counted stays, no access reaches a record any more. */
 void shadow_exhaust(struct shadow *shadow);
 

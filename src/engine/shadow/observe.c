@@ -11,7 +11,7 @@ enum { OBSERVED_FIRST = 16, OBSERVED_EACH = 4, APPEARANCES_SHIFT = 13 };
 void shadow_look_out(struct shadow *shadow)
 {
     for (uint32_t log2 = 0; log2 < BASE_COUNT(shadow->misfit); log2++)
-        shadow->misfit[log2] = shadow->observing || shadow->exhausted
+        shadow->misfit[log2] = shadow->observing || shadow->exhausted || shadow->locations
                                    ? UINT64_MAX
                                    : ~(shadow->address_limit - 1) | ((UINT64_C(1) << log2) - 1);
 }

@@ -46,14 +46,18 @@ static void put(struct shadow *shadow, const struct shadow_pair *counted)
 /* Waste is what findings are made of; of a use only the sum matters in the end. */
 static uint64_t weight_of(const struct shadow_pair *pair)
 {
-    return pair->waste + pair->dead + pair->use / 8;
+    /* Below zero: while draining. */
+    uint64_t use = pair->use >> 63 ? 0 : pair->use;
+    return pair->waste + pair->dead + use / 8;
 }
 
 static void coarsen(struct shadow *shadow, struct shadow_pair *pair)
 {
     const struct shadow_bound *bound = &shadow->bound;
-    uint32_t near = pair->first & SHADOW_NEAR, old = shadow_first(pair);
+    uint32_t old = shadow_first(pair), group = shadow_group(pair) << SHADOW_GROUP_SHIFT;
+    uint32_t near = pair->first & SHADOW_NEAR;
     uint32_t first = old ? bound->coarser(bound->context, old) | near : 0;
+    first |= group;
     uint32_t second = bound->coarser(bound->context, pair->second);
     shadow->merged += first != pair->first || second != pair->second;
     pair->first = first;
@@ -121,6 +125,27 @@ void shadow_merge_pairs(struct shadow *shadow, uint64_t most)
 {
     if (shadow->bound.most)
         merge_down_to(shadow, most, most);
+}
+
+void shadow_join_groups(struct shadow *shadow)
+{
+    struct shadow_pair *pairs = shadow->pairs;
+    const struct shadow_memory *memory = &shadow->memory;
+    uint64_t capacity = shadow->pairs_capacity;
+    struct shadow_pair *fresh = memory->map(memory->context, capacity * sizeof *pairs, false);
+    if (!fresh) {
+        shadow_exhaust(shadow);
+        return;
+    }
+    shadow->pairs = fresh;
+    shadow->pairs_count = 0;
+    for (uint64_t i = 0; i < capacity; i++) {
+        if (!pairs[i].second)
+            continue;
+        pairs[i].first = shadow_first(&pairs[i]) | (pairs[i].first & SHADOW_NEAR);
+        put(shadow, &pairs[i]);
+    }
+    memory->unmap(memory->context, pairs, capacity * sizeof *pairs);
 }
 
 /* ---- growing ------------------------------------------------------------------------------- */

@@ -65,6 +65,7 @@ void shadow_free(struct shadow *shadow)
     unreserve(shadow, shadow->store_ids, ids_bytes(shadow));
     unreserve(shadow, shadow->elements, shadow->ids_capacity);
     shadow_pairs_free(shadow);
+    shadow_sample_free(shadow);
 }
 
 void shadow_exhaust(struct shadow *shadow)

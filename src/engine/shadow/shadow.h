@@ -27,6 +27,21 @@
  * The kernel's accesses (reads and writes of system calls) are a T like others, but are never S
  * or L afterwards: the live engine cannot sample them either.
  *
+ * A *location* is sixteen aligned bytes: the smallest unit that no group of bytes reaches out of, so that what is
+ * counted for one does not depend on others. Of a sample of locations some are drawn. A few locations have most accesses of many
+ * programs, and one draw for all of the run would have them or not: so time is divided into epochs, and others are drawn in each.
+ * A hash of its number, of which all bits depend on all bits of the number so that no stride meets it, puts each location into a *slot*. In a *round*,
+ * which is as many epochs as there are slots, each slot is drawn as often as any other, in random order: a location that
+ * does the same all the time is counted as if it had been followed always, and one
+ * that is used in a single epoch with the probability of the share. A pair is counted if its first
+ * access was in a drawn location, whenever the second one comes: with the probability of the share, so that a sum of the
+ * counts over the share is unbiased, if epochs do not end because of what was drawn.
+ * To this end what an access leaves behind in a location that is not drawn is nothing, as the kernel's;
+ * accesses there are followed as long as something drawn earlier waits for them (*draining*). Of bytes without a former access it is
+ * then not known whether there was none: while draining, bytes that have one are taken off the count of those without, which makes
+ * also that one, and sums of all, unbiased; it may be below zero (modulo 2^64).
+ * Counts are kept apart in groups, to which slots belong in turn from round to round: how much groups differ tells what the sample is worth.
+ *
  * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked, and
  * where single bytes of a unit have different former accesses 4 bytes a byte more (for loads and
  * stores each); 32 bytes a pair in a hash table, in front of which a small table holds the pairs
@@ -83,11 +98,24 @@ struct shadow_pair {
 };
 enum { SHADOW_ELEMENT_SHIFT = 56, SHADOW_NEAR = 1 << SHADOW_ID_BITS };
 
-/* The id without the mark. */
+/* The id without the mark and the group. */
 static inline uint32_t shadow_first(const struct shadow_pair *pair)
 {
-    return pair->first & ~(uint32_t)SHADOW_NEAR;
+    return pair->first & (SHADOW_NEAR - 1);
 }
+
+/* A sample of locations: its pairs are counted for each of eight groups, in bits above the mark of `first`; it is a row for each. */
+enum {
+    SHADOW_LOCATION_SHIFT = 4,
+    SHADOW_GROUP_SHIFT = SHADOW_ID_BITS + 1,
+    SHADOW_GROUPS = 8,
+};
+static inline uint32_t shadow_group(const struct shadow_pair *pair)
+{
+    return pair->first >> SHADOW_GROUP_SHIFT;
+}
+
+enum shadow_kind { SHADOW_DEAD, SHADOW_SILENT, SHADOW_LOAD, SHADOW_KINDS };
 
 /*
  * Pairs met lately: sets of two, the later one first, in eight rows. Four MiB, of which a program uses as much as it has
@@ -118,7 +146,6 @@ struct shadow_bound {
  * mixed units. Accesses are observed that follow a pair's first appearance among those met lately, and those that the caller
  * asks for: the later an appearance, the less likely, so that they take a bounded share of the time.
  */
-enum shadow_kind { SHADOW_DEAD, SHADOW_SILENT, SHADOW_LOAD };
 struct shadow_observer {
     void (*seen)(void *context, enum shadow_kind kind, uint32_t first, uint32_t second,
                  uint64_t address);
@@ -147,6 +174,15 @@ struct shadow {
     struct shadow_observer observer;
     uint32_t observing;             /* accesses still to be observed */
     uint64_t appearances, observed; /* pairs to appear until the next is; how often that was */
+    /* Of a sample; locations NULL: all are followed. */
+    uint8_t *locations;            /* by number: slot, or SHADOW_UNKNOWN, SHADOW_WAITING */
+    uint8_t drawn[256];            /* by what a location has: 1: its accesses are handed over */
+    uint32_t group;                /* of the location at hand, as in `first` */
+    bool draining;                 /* it is not drawn */
+    uint32_t slots, epochs, width; /* 1, ...; epochs of a round; slots drawn at a time */
+    uint32_t epoch;                /* of the round */
+    uint64_t round, seed;
+    uint16_t *order; /* first slot of those drawn in each epoch of the round; beyond slots: none */
 };
 
 /*
@@ -202,6 +238,28 @@ void shadow_flush(struct shadow *shadow);
 /* After shadow_flush: merges the lightest until there are no more than that, or those left have no coarser ids. Nothing
    without a bound. */
 void shadow_merge_pairs(struct shadow *shadow, uint64_t most);
+
+/*
+ * From now on only a share of all locations is followed at a time; the nearest one to that asked for, (0, 1], that slots and epochs have,
+ * which is given. Another seed draws others. To be called before the first access. BASE_NO_MEMORY: address space was refused, all are
+ * followed.
+ */
+enum { SHADOW_UNKNOWN = 0, SHADOW_WAITING = 255 };
+enum base_status shadow_sample(struct shadow *shadow, double *share, uint64_t seed);
+/*
+ * For callers that test by themselves: an access need not be handed over if all locations that it touches are left out. Any
+ * access handed over decides for those that it touches.
+ */
+static inline bool shadow_is_left_out(const struct shadow *shadow, uint64_t address)
+{
+    return !shadow->drawn[shadow->locations[address >> SHADOW_LOCATION_SHIFT]];
+}
+/* Other locations are drawn from now on. */
+void shadow_next_epoch(struct shadow *shadow);
+/* Is the location drawn in this epoch? */
+bool shadow_is_drawn(const struct shadow *shadow, uint64_t address);
+/* After shadow_flush: pairs of all groups become one, as without a sample. */
+void shadow_join_groups(struct shadow *shadow);
 
 /* After a fork: what was counted is the parent's. Memory of what happened stays. */
 void shadow_reset_counts(struct shadow *shadow);

@@ -120,7 +120,7 @@ static bool visit_pair(struct import_gather *gather, const struct wire_pair *rec
     pair->use_bytes += (double)record->use_bytes;
     if (record->flags & WIRE_PAIR_KERNEL)
         pair->kernel_traps = 1;
-    return true;
+    return import_sample_pair(gather, item, record);
 }
 
 static bool equal_exact(const void *items, uint32_t item, const void *key)
@@ -164,7 +164,8 @@ static bool totals_ok(const struct wire_totals *totals)
     for (size_t i = 0; i < BASE_COUNT(counts); i++)
         if (counts[i] > most_counted)
             return false;
-    return totals->threads <= 1U << 22; /* Linux has no more ids for threads */
+    return import_sample_totals_ok(totals) &&
+           totals->threads <= 1U << 22; /* Linux has no more ids for threads */
 }
 
 static bool visit_totals(struct import_gather *gather, uint32_t process,
@@ -192,6 +193,7 @@ static bool visit_totals(struct import_gather *gather, uint32_t process,
     if (totals->cpu_ns <= INT64_MAX / 4096)
         thread->cpu_ns += totals->cpu_ns;
     gather->merged += totals->merged;
+    import_sample_totals(gather, totals);
     gather->profile->run.unseen_accesses += totals->outside;
     for (unsigned bit = 0; bit < 32; bit++)
         gather->exact_degraded[bit] += totals->degraded >> bit & 1;
@@ -476,7 +478,7 @@ static int compare_bins(const void *left, const void *right)
 bool import_exact_finish(struct import_gather *gather)
 {
     struct profile *profile = gather->profile;
-    if (!fold_uses(gather))
+    if (!import_sample_finish(gather) || !fold_uses(gather))
         return false;
     for (size_t i = 0; i < profile->reuses_count; i++) {
         repair_reuse(profile, &profile->reuses[i], &gather->distances[i]);

@@ -70,6 +70,8 @@ static bool merge_pairs(struct import_gather *gather, struct base_least *least)
         profile->pairs[item].use_bytes += pair.use_bytes;
         profile->pairs[item].kernel_traps |= pair.kernel_traps;
         gather->nears[item].bytes += near_bytes;
+        if (!import_sample_move(gather, (uint32_t)i, item))
+            return false;
     }
     return true;
 }

@@ -123,6 +123,7 @@ void import_gather_free(struct import_gather *gather)
     free(gather->ticks);
     free(gather->shares);
     free(gather->nears);
+    import_sample_free(gather);
     free(gather->parent_pids);
     free(gather->distances);
     import_ids_free(&gather->node_map);

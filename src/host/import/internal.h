@@ -169,6 +169,14 @@ struct import_near {
     double bytes, squares;
 };
 
+/* Waste of a sample of locations; exact_sample.c. */
+struct import_groups;
+struct import_waste_sample {
+    double share;                 /* 0: of all */
+    struct import_groups *groups; /* beside profile->pairs; fewer: the others are of group 0 */
+    size_t groups_capacity;
+};
+
 /* ---- live reuse: what reuse_samples.c keeps of the records ---- */
 
 struct import_reuse_samples {
@@ -226,6 +234,7 @@ struct import_gather {
     size_t shares_capacity;
     struct import_near *nears; /* the same */
     size_t nears_capacity;
+    struct import_waste_sample waste_sample;
     struct import_distances *distances;
     size_t distances_capacity;
     struct import_reuse_samples reuse_samples;
@@ -445,6 +454,14 @@ bool import_exact_images(struct import_gather *gather);
  * Between two frames: where many processes have left more pairs than the profile is to have, the least are merged. begins:
  * the frame is another process's; then nodes that nothing names any more go. False: no memory.
  */
+/* Of a sample of locations: what a record, for pair `item`, and totals say; pairs that are numbered anew; all brought to scale. */
+bool import_sample_pair(struct import_gather *gather, uint32_t item,
+                        const struct wire_pair *record);
+bool import_sample_move(struct import_gather *gather, uint32_t from, uint32_t to);
+bool import_sample_totals_ok(const struct wire_totals *totals);
+void import_sample_totals(struct import_gather *gather, const struct wire_totals *totals);
+bool import_sample_finish(struct import_gather *gather);
+void import_sample_free(struct import_gather *gather);
 bool import_exact_bound(struct import_gather *gather, bool begins);
 
 /* After the last record: rows in the order of the profile. */

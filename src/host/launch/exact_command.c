@@ -9,6 +9,7 @@
 #include "util/util.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,12 @@ static void add_own(struct words *words, const struct launch_exact_request *requ
     add_log_name(words, request->program.log);
     add_format(words, "--kinds=%u", (unsigned)config->kinds);
     add_format(words, "--fp-tolerance=%.9f", (double)config->fp_tolerance);
+    if (config->kinds && request->waste_share > 0 && request->waste_share < 1) {
+        double share = ceil(request->waste_share * 0x1p32);
+        add_format(words, "--waste-share=%llu", (unsigned long long)share);
+        add_format(words, "--waste-seed=%llu",
+                   (unsigned long long)(request->waste_seed & INT64_MAX));
+    }
     add_format(words, "--reuse=%s", units[request->reuse]);
     if (request->reuse) {
         double share = request->share * 0x1p32;

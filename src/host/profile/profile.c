@@ -211,6 +211,15 @@ struct profile_reuse profile_reuse_total(const struct profile *profile)
 
 /* ---- statistics ------------------------------------------------------------------------- */
 
+const struct profile_waste_sample *profile_waste_sample_of(const struct profile *profile,
+                                                           uint32_t kind)
+{
+    for (size_t i = 0; i < profile->waste_samples_count; i++)
+        if (profile->waste_samples[i].kind == kind)
+            return &profile->waste_samples[i];
+    return NULL;
+}
+
 struct profile_share profile_share(double part, double whole, double whole_squares)
 {
     static const double z = 1.959963984540054; /* 97.5 % quantile of the normal distribution */

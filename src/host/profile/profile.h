@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 15, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 16, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -88,8 +88,8 @@ struct profile_context {
 };
 
 /* What was found for (kind, first context, second context). Weights are samples × bytes; under the
-   exact engine bytes: then squares, samples and traps are 0, but for kernel_traps, which is 1 if the
-   second access is the kernel's. */
+   exact engine bytes: then squares (but of a sample of locations), samples and traps are 0, but for kernel_traps, which is
+   1 if the second access is the kernel's. */
 struct profile_pair {
     uint32_t kind;          /* enum profile_kind_id */
     uint32_t first, second; /* context ids: where watched, where touched again */
@@ -137,6 +137,19 @@ struct profile_kind {
     uint64_t samples, armed, traps, ignored, evicted, abandoned, blind_longest;
     double waste_bytes, use_bytes, waste_squares, use_squares;
     uint64_t waste_traps, use_traps;
+};
+
+/*
+ * Waste counted by the exact engine for a sample of locations, of one kind. Pairs and totals are brought to the scale of all;
+ * squares of pairs are variances, those of the row such that profile_share makes an interval of them. Without a row: of all locations. Since
+ * version 16.
+ */
+struct profile_waste_sample {
+    uint32_t kind;
+    double share;         /* of the locations, (0, 1) */
+    double locations;     /* that would differ as much, drawn independently */
+    double whole_squares; /* for the share of the waste in all bytes */
+    double waste_squares; /* variance of the waste, given all bytes */
 };
 
 struct profile_drop {
@@ -1439,7 +1452,8 @@ struct profile_locality_rejection {
     X(locality_sweeps, locality_figure)                                                            \
     X(locality_rejections, locality_rejection)                                                     \
     X(ceiling_runs, ceiling_run)                                                                   \
-    X(ceiling_loops, ceiling_loop)
+    X(ceiling_loops, ceiling_loop)                                                                 \
+    X(waste_samples, waste_sample)
 
 struct profile {
     struct profile_run run;
@@ -1479,6 +1493,10 @@ uint32_t profile_depth(const struct profile *profile);
 
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
+
+/* Of which locations the waste of that kind was counted; NULL: of all, or there are samples of another sort. */
+const struct profile_waste_sample *profile_waste_sample_of(const struct profile *profile,
+                                                           uint32_t kind);
 
 /* The traits of a pair; NULL: none are known. */
 const struct profile_trait *profile_trait_of(const struct profile *profile,

@@ -1413,6 +1413,15 @@ static const struct schema_column ceiling_loops_columns[] = {
 };
 TABLE(ceiling_loops, ceiling_loop, "ceiling_loop", 14);
 
+static const struct schema_column waste_samples_columns[] = {
+    {MEMBER(waste_sample, kind), BELOW(PROFILE_REUSE), KEY},
+    {MEMBER(waste_sample, share), SHARE, SMALLER},
+    {MEMBER(waste_sample, locations), WEIGHT, SUM},
+    {MEMBER(waste_sample, whole_squares), SQUARES, SUM},
+    {MEMBER(waste_sample, waste_squares), SQUARES, SUM},
+};
+TABLE(waste_samples, waste_sample, "waste_sample", 16);
+
 static const struct schema_column run_columns[] = {
     {MEMBER(run, verb), TEXT, SAME},
     {MEMBER(run, engine), TEXT, SAME},

@@ -8,6 +8,9 @@ enum { KINDS_ALL = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD };
 static int waste_run(const struct settings *settings, int count, char **operands)
 {
     int code = check_engine(settings, "waste", count);
+    if (!code && settings->exact && settings->seed && settings->share >= 1)
+        code = say_usage("waste", "--seed belongs to sampling, and --exact samples nothing without "
+                                  "--sample-locations");
     if (code)
         return code;
     if (settings->exact)
@@ -36,8 +39,17 @@ static const struct option_spec waste_options[] = {
     {"fp-tolerance", 0, OPTION_REAL, FIELD(fp_tolerance), .low = 0, .high = 1, .argument = "X",
      .help = "Treat floating-point values whose relative difference is at most X as equal; 0 "
              "compares bits. Default: 1%."},
+    {"sample-locations", 0, OPTION_REAL, FIELD(share), .low = 1e-4, .high = 1, .argument = "SHARE",
+     .engine = ENGINE_EXACT,
+     .help = "Follow only this share of all locations (16 aligned bytes each), chosen by a hash of "
+             "their address, others from time to time. Faster; figures are estimates with "
+             "intervals. For programs that take longer than a minute with --exact, try 0.01. "
+             "Default: 1, all of them."},
     OPTION_FOLLOW,
-    OPTION_SEED,
+    {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
+     .help = "Seed of the random choices, for repeatable experiments; 0, the default, takes it "
+             "from the clock; with the count source it is always the same. With "
+             "--sample-locations: another seed, other locations; 0 always means the same."},
     OPTION_TRACE,
     OPTIONS_REPORT,
     OPTIONS_GROUPS,

@@ -434,12 +434,29 @@ static bool undecided_remark(const struct check *check, unsigned *index,
     return true;
 }
 
+/* Exact, and yet an estimate. */
+static bool sample_remark(const struct check *check, unsigned *index,
+                          char out[CHECK_SENTENCE_BYTES])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const struct profile *profile = check_profile_of(check, i);
+        if (!profile || !profile->waste_samples_count || (*index)-- > 0)
+            continue;
+        snprintf(out, CHECK_SENTENCE_BYTES,
+                 "The %s was counted at %.3g %% of all locations (--sample-locations).",
+                 i ? "profile" : "baseline", 100 * profile->waste_samples[0].share);
+        return true;
+    }
+    return false;
+}
+
 /* Builds are distinguished by their names at times, and versions agree on most things: neither is an
    error, but who compares by mistake should see it. */
 bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {
     char names[2][NAME_BYTES];
-    if (few_remark(check, &index, out) || undecided_remark(check, &index, out))
+    if (few_remark(check, &index, out) || undecided_remark(check, &index, out) ||
+        sample_remark(check, &index, out))
         return true;
     if (!check->has_baseline)
         return false;

@@ -64,6 +64,12 @@ static void keep_common(struct diff_side *side, const struct profile *other)
     side->findings_count = side->compare.count = kept;
 }
 
+/* Nothing is left to chance. */
+static bool is_counted(const struct diff_side *side)
+{
+    return side->places.exact && !side->profile->waste_samples_count;
+}
+
 enum base_status diff_make(struct profile *before, struct profile *after, enum report_by by,
                            double level, diff_skip *skip, void *context, struct diff *diff)
 {
@@ -74,7 +80,7 @@ enum base_status diff_make(struct profile *before, struct profile *after, enum r
     if (status == BASE_OK) {
         keep_common(&diff->sides[0], after);
         keep_common(&diff->sides[1], before);
-        diff->exact = diff->sides[0].places.exact && diff->sides[1].places.exact;
+        diff->exact = is_counted(&diff->sides[0]) && is_counted(&diff->sides[1]);
         status = compare_findings(&diff->sides[0].compare, &diff->sides[1].compare, diff->exact,
                                   level, &diff->changes, &diff->changes_count);
     }

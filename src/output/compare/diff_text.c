@@ -61,6 +61,21 @@ static const char *untested_reason(const struct diff *diff)
     return recorded && recorded->compare ? recorded->compare->untested : NULL;
 }
 
+/* Of which locations an exact recording tells. */
+static double share_of(const struct profile *profile)
+{
+    return profile->waste_samples_count ? profile->waste_samples[0].share : 1;
+}
+
+static void add_shares(const struct diff *diff, char *line, size_t bytes)
+{
+    double before = share_of(diff->sides[0].profile), after = share_of(diff->sides[1].profile);
+    if (before < 1 || after < 1)
+        print_add(line, bytes,
+                  " Exact recordings of %.3g %% of all locations before, %.3g %% after.",
+                  100 * before, 100 * after);
+}
+
 static void print_method(struct page *page)
 {
     const struct diff *diff = page->diff;
@@ -80,6 +95,7 @@ static void print_method(struct page *page)
             "Samples: only significant differences are listed. Of comparisons in which nothing has "
             "changed, at most %.3g %% list any (Fisher's exact test, Holm's correction).",
             100 * page->options->level);
+    add_shares(diff, line, sizeof line);
     fprintf(page->printer->out, "  ");
     print_wrap(page->printer, DIM, 2, 2, line);
 }

@@ -28,10 +28,12 @@ struct given {
 struct report_next {
     bool too_few;        /* samples, for good figures */
     const char *instead; /* options that give them, where more samples would not; NULL: none */
-    const char *verb;    /* that takes these; NULL: the one that recorded */
-    bool cut;            /* there are more findings than were shown */
-    const char *also;    /* another verb that the program should be recorded with; NULL: none */
-    const char *kinds;   /* for --kinds: of which most was wasted; NULL: no such choice */
+    const char *
+        every; /* options that observe all accesses, better than this recording if it does; NULL: --exact */
+    const char *verb;  /* that takes these; NULL: the one that recorded */
+    bool cut;          /* there are more findings than were shown */
+    const char *also;  /* another verb that the program should be recorded with; NULL: none */
+    const char *kinds; /* for --kinds: of which most was wasted; NULL: no such choice */
 };
 
 enum { PRINT_LINK = 96 };

@@ -60,12 +60,16 @@ static void describe_exact(const struct printer *printer, char *line, size_t byt
     struct profile_exact total = profile_exact_total(printer->profile);
     char loads[32], stores[32], load_bytes[32], store_bytes[32];
     const char *unit = recorded ? recorded->exact_unit : "access";
-    if (printer->profile->run.unseen_accesses)
+    if (printer->profile->waste_samples_count)
+        snprintf(line, bytes, "engine exact, at %.3g %% of all locations; about",
+                 100 * printer->profile->waste_samples[0].share);
+    else if (printer->profile->run.unseen_accesses)
         snprintf(line, bytes, "engine exact, not every %s was seen", unit);
     else
         snprintf(line, bytes, "engine exact, every %s was seen", unit);
     if ((total.loads || total.stores) && (total.load_bytes || total.store_bytes))
-        print_add(line, bytes, ": %s load%s (%s) and %s store%s (%s)",
+        print_add(line, bytes, "%s %s load%s (%s) and %s store%s (%s)",
+                  printer->profile->waste_samples_count ? "" : ":",
                   print_grouped(total.loads, loads), print_plural(total.loads),
                   print_bytes((double)total.load_bytes, load_bytes),
                   print_grouped(total.stores, stores), print_plural(total.stores),
@@ -314,13 +318,16 @@ static void suggest_more_samples(struct printer *printer)
 {
     const struct profile *profile = printer->profile;
     const struct analysis *recorded = analysis_find(profile->run.verb);
-    char how[64] = " --exact";
+    char how[64];
     double rate = profile->run.interval_ns ? 1e9 / (double)profile->run.interval_ns : 0;
-    if (printer->places.exact || !recorded || !recorded->samples || profile->arguments_count == 0)
+    bool exact = printer->places.exact;
+    if ((exact && !printer->next.every) || !recorded || !recorded->samples ||
+        profile->arguments_count == 0)
         return;
-    if (printer->next.instead)
+    snprintf(how, sizeof how, " %s", printer->next.every ? printer->next.every : "--exact");
+    if (!exact && printer->next.instead)
         snprintf(how, sizeof how, " %s", printer->next.instead);
-    else if (rate > 0 && ceil(rate) < RATE_MOST)
+    else if (!exact && rate > 0 && ceil(rate) < RATE_MOST)
         snprintf(how, sizeof how, " --rate %.0f",
                  profile->run.adaptive ? RATE_MOST : fmin(RATE_MOST, ceil(rate * 5)));
     else if (recorded->leads) /* no engine sees all of what several verbs ask */
@@ -332,7 +339,7 @@ static void print_next(struct printer *printer)
 {
     const struct report_next *next = &printer->next;
     char path[TEXT_BYTES], line[TEXT_BYTES * 2];
-    bool again = next->too_few || next->instead;
+    bool again = next->too_few || next->instead || (printer->places.exact && next->every);
     bool also = next->also && printer->profile->arguments_count;
     if (!again && !also && !printer->options->profile_path)
         return;

@@ -74,13 +74,14 @@ static void add_kind(struct diff_side *side, const struct diff_part *part,
 {
     const struct profile_kind *totals = kind->totals;
     side->wholes[part->first_kind + totals->kind] = (struct compare_whole){
-        totals->waste_bytes + totals->use_bytes, totals->waste_squares + totals->use_squares};
+        totals->waste_bytes + totals->use_bytes,
+        kind->sample ? kind->sample->whole_squares : totals->waste_squares + totals->use_squares};
     struct compare_finding *all = diff_add(side, part, totals->kind, DIFF_ALL);
     if (!all)
         return;
     all->functions[0] = all->functions[1] = all->exact[0] = all->exact[1] = UINT64_MAX;
     all->amount = totals->waste_bytes;
-    all->squares = totals->waste_squares;
+    all->squares = kind->sample ? kind->sample->waste_squares : totals->waste_squares;
     for (size_t i = 0; i < kind->pairs_count; i++) {
         struct compare_finding *made = diff_add_pair(side, part, totals->kind, (uint32_t)i);
         if (!made)
@@ -143,7 +144,7 @@ static void add_fraction(struct diff_side *side, const struct diff_part *part,
     made->first_kind = id;
     made->kinds_count = 1;
     made->few = kind->too_few;
-    made->band = !exact;
+    made->band = !exact || kind->sample;
     made->high = 1;
     struct profile_share share = side->suppressed[id].amount > 0
                                      ? profile_share(waste, whole->amount, whole->squares)

@@ -54,9 +54,10 @@ struct waste_pair {
 
 struct waste_kind {
     const struct profile_kind *totals;
-    struct profile_share fraction; /* waste / (waste + use) */
-    bool too_few;                  /* too few traps for digits; never of exact counts */
-    struct waste_pair *contexts;   /* those with waste, in no order */
+    const struct profile_waste_sample *sample; /* exact counts of some locations; else NULL */
+    struct profile_share fraction;             /* waste / (waste + use) */
+    bool too_few; /* too few traps, or locations, for digits; never of all exact counts */
+    struct waste_pair *contexts; /* those with waste, in no order */
     size_t contexts_count;
     /* Findings: first what the program does, what is not weak before what is, by what could be
        gained (waste_gain); then the compiler's overhead. */
@@ -72,6 +73,8 @@ unsigned waste_lead(uint32_t kind);
 enum {
     /* Fewer verdicts than that and a share says nothing: with 30 the interval of 50 % is 33..67. */
     WASTE_LEAST_TRAPS = 30,
+    /* Locations, by weight: accesses to one are alike, and fewer may all be of one sort. */
+    WASTE_LEAST_LOCATIONS = 15,
     WASTE_FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
 };
 

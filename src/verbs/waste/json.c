@@ -86,6 +86,10 @@ static void kind_object(struct json *json, const struct waste_ranking *ranking,
         json_raw(json, "null");
     else
         json_number(json, kind->fraction.effective, 6);
+    if (kind->sample) {
+        json_decimal(json, "sample_locations", kind->sample->share, 9);
+        json_decimal(json, "effective_locations", kind->sample->locations, 6);
+    }
     json_decimal(json, "waste_bytes", totals->waste_bytes, 15);
     json_decimal(json, "use_bytes", totals->use_bytes, 15);
     json_count(json, "samples", totals->samples);

@@ -231,26 +231,56 @@ static struct waste_pair make_finding(const struct waste_kind *kind, const struc
     return made;
 }
 
-static struct profile_share share_of(const struct places *places, double part, double whole,
-                                     double whole_squares)
+static struct profile_share share_counted(double part, double whole)
 {
-    if (!places->exact)
-        return profile_share(part, whole, whole_squares);
     double share = whole > 0 ? fmin(1, part / whole) : 0;
     return (struct profile_share){.share = share, .low = share, .high = share, .known = whole > 0};
 }
 
-static bool few_traps(const struct waste_kind *kind)
+/* Squares of a sample in which nothing differed by chance may be none. */
+static struct profile_share share_drawn(double part, double whole, double squares)
 {
+    return profile_share(part, whole, fmax(squares, 1e-12 * whole * whole));
+}
+
+static struct profile_share fraction_of(const struct places *places, const struct waste_kind *kind)
+{
+    const struct profile_kind *totals = kind->totals;
+    double all = totals->waste_bytes + totals->use_bytes;
+    if (!places->exact)
+        return profile_share(totals->waste_bytes, all, totals->waste_squares + totals->use_squares);
+    if (kind->sample)
+        return share_drawn(totals->waste_bytes, all, kind->sample->whole_squares);
+    return share_counted(totals->waste_bytes, all);
+}
+
+static struct profile_share share_of(const struct places *places, const struct waste_kind *kind,
+                                     const struct waste_pair *pair)
+{
+    const struct profile_kind *totals = kind->totals;
+    double part = pair->waste_bytes, whole = totals->waste_bytes;
+    if (!places->exact)
+        return profile_share(part, whole, totals->waste_squares);
+    if (!kind->sample)
+        return share_counted(part, whole);
+    /* The squares of the pair are the variance of its part; of a share s profile_share makes it s (1 - s) squares / whole^2. */
+    double s = whole > 0 ? fmin(1, part / whole) : 0;
+    return share_drawn(part, whole, s > 0 && s < 1 ? pair->waste_squares / (s * (1 - s)) : 0);
+}
+
+static bool too_few(const struct places *places, const struct waste_kind *kind)
+{
+    if (places->exact)
+        return kind->sample && kind->sample->locations < WASTE_LEAST_LOCATIONS;
     return !kind->fraction.known ||
            kind->totals->waste_traps + kind->totals->use_traps < WASTE_LEAST_TRAPS ||
            kind->fraction.effective < WASTE_LEAST_TRAPS / 2.0;
 }
 
-static void finish_pair(const struct places *places, const struct profile_kind *totals,
+static void finish_pair(const struct places *places, const struct waste_kind *kind,
                         struct waste_pair *pair)
 {
-    pair->share = share_of(places, pair->waste_bytes, totals->waste_bytes, totals->waste_squares);
+    pair->share = share_of(places, kind, pair);
     pair->kernel = places->exact ? pair->kernel_waste * 2 > pair->waste_bytes
                                  : pair->kernel_traps * 2 > pair->waste_traps + pair->use_traps;
     pair->overhead = most_of(pair->overhead_waste, WASTE_OVERHEADS, pair->waste_bytes);
@@ -259,14 +289,14 @@ static void finish_pair(const struct places *places, const struct profile_kind *
 
 static bool rank_kind(const struct places *places, struct waste_kind *kind, enum report_by by)
 {
-    const struct profile_kind *totals = kind->totals;
     if (!merge_contexts(places, kind))
         return false;
-    kind->fraction = share_of(places, totals->waste_bytes, totals->waste_bytes + totals->use_bytes,
-                              totals->waste_squares + totals->use_squares);
-    kind->too_few = !places->exact && few_traps(kind);
+    if (places->exact)
+        kind->sample = profile_waste_sample_of(places->profile, kind->totals->kind);
+    kind->fraction = fraction_of(places, kind);
+    kind->too_few = too_few(places, kind);
     for (size_t i = 0; i < kind->contexts_count; i++)
-        finish_pair(places, totals, &kind->contexts[i]);
+        finish_pair(places, kind, &kind->contexts[i]);
     if (!group_contexts(places, kind, by))
         return false;
     kind->pairs = calloc(kind->groups.count + 1, sizeof *kind->pairs);
@@ -275,7 +305,7 @@ static bool rank_kind(const struct places *places, struct waste_kind *kind, enum
     for (; kind->pairs_count < kind->groups.count; kind->pairs_count++) {
         struct waste_pair *pair = &kind->pairs[kind->pairs_count];
         *pair = make_finding(kind, &kind->groups.items[kind->pairs_count]);
-        finish_pair(places, totals, pair);
+        finish_pair(places, kind, pair);
         kind->ordinary_count += !pair->overhead;
     }
     qsort(kind->pairs, kind->pairs_count, sizeof *kind->pairs, compare_pairs);

@@ -86,13 +86,22 @@ static void print_row_head(struct printer *printer, const struct waste_kind *kin
     fputs(print_off(printer), printer->out);
 }
 
+static void write_interval(const struct waste_kind *kind, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%.1f – %.1f %%", 100 * kind->fraction.low, 100 * kind->fraction.high);
+}
+
 static void print_exact_row(struct printer *printer, const struct waste_kind *kind)
 {
-    char wasted[32] = "—", waste[32], judged[32];
+    char wasted[32] = "—", interval[32] = "too few locations", waste[32], judged[32];
     const struct profile_kind *totals = kind->totals;
-    if (kind->fraction.known)
+    if (kind->fraction.known && !kind->too_few) {
         snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
+        write_interval(kind, interval, sizeof interval);
+    }
     print_row_head(printer, kind, wasted);
+    if (kind->sample)
+        print_pad(printer, interval, INTERVAL_COLUMNS, true);
     fprintf(printer->out, "%*s%*s\n", BYTES_COLUMNS, print_bytes(totals->waste_bytes, waste),
             BYTES_COLUMNS, print_bytes(totals->waste_bytes + totals->use_bytes, judged));
 }
@@ -106,8 +115,7 @@ static void print_summary_row(struct printer *printer, const struct waste_kind *
         snprintf(interval, sizeof interval, "too few samples");
     } else {
         snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
-        snprintf(interval, sizeof interval, "%.1f – %.1f %%", 100 * kind->fraction.low,
-                 100 * kind->fraction.high);
+        write_interval(kind, interval, sizeof interval);
     }
     print_grouped(totals->samples, samples);
     print_grouped(totals->armed, armed);
@@ -130,8 +138,10 @@ static void print_summary(struct printer *printer, const void *state)
     const struct waste_ranking *ranking = state;
     bool exact = printer->places.exact;
     if (ranking->kinds_count && exact)
-        fprintf(printer->out, "\n  %s%*s%*s%*s%s\n", print_on(printer, DIM),
-                KIND_COLUMNS + WASTED_COLUMNS, "wasted", BYTES_COLUMNS, "wasted bytes",
+        fprintf(printer->out, "\n  %s%*s%*s%*s%*s%s\n", print_on(printer, DIM),
+                KIND_COLUMNS + WASTED_COLUMNS, "wasted",
+                ranking->kinds[0].sample ? INTERVAL_COLUMNS : 0,
+                ranking->kinds[0].sample ? "95 % interval" : "", BYTES_COLUMNS, "wasted bytes",
                 BYTES_COLUMNS, "of bytes", print_off(printer));
     else if (ranking->kinds_count || is_expected(printer->profile))
         fprintf(printer->out, "\n  %s%*s%*s%*s%*s%*s%s\n", print_on(printer, DIM),
@@ -161,18 +171,21 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
 {
     char head[96], line[TEXT_BYTES] = "", waste[32];
     uint64_t traps = pair->waste_traps + pair->use_traps;
-    if (kind->too_few)
+    if (kind->too_few && kind->sample)
+        snprintf(head, sizeof head, "#%zu", number);
+    else if (kind->too_few)
         snprintf(head, sizeof head, "#%zu  %" PRIu64 " of %" PRIu64 " decided as waste", number,
                  pair->waste_traps, kind->totals->waste_traps);
     else
         snprintf(head, sizeof head, "#%zu  %.1f %%", number, 100 * pair->share.share);
     if (!kind->too_few)
         print_add(line, sizeof line, " of the %s", kind_words[kind->totals->kind].wasted);
-    if (printer->places.exact)
-        print_add(line, sizeof line, ": %s", print_bytes(pair->waste_bytes, waste));
-    else if (!kind->too_few)
+    if (!kind->too_few && (kind->sample || !printer->places.exact))
         print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->share.low,
                   100 * pair->share.high);
+    if (printer->places.exact)
+        print_add(line, sizeof line, ": %s%s", kind->sample ? "about " : "",
+                  print_bytes(pair->waste_bytes, waste));
     group_add_extent(pair->group, line, sizeof line);
     if (!kind->too_few && !printer->places.exact && pair->waste_traps < WASTE_FEW_TRAPS)
         print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->waste_traps,
@@ -239,7 +252,11 @@ static bool print_kind(struct printer *printer, const struct objects *objects,
     struct chain *chains;
     char line[TEXT_BYTES];
     printer->given_count = 0;
-    if (kind->too_few)
+    if (kind->too_few && kind->sample)
+        snprintf(line, sizeof line,
+                 "too few locations for figures (%.0f by weight); follow a larger share",
+                 kind->sample->locations);
+    else if (kind->too_few)
         snprintf(line, sizeof line, "too few samples for figures (%" PRIu64 " decided)",
                  kind->totals->waste_traps + kind->totals->use_traps);
     else if (!kind->fraction.known)
@@ -340,6 +357,26 @@ static void print_limits(struct printer *printer, const void *state)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Seconds with all accesses observed from which on a share of the locations is suggested, and how many times longer than by itself
+   a program takes then, about. */
+enum { LONG_S = 60, TIMES_LONGER = 40 };
+
+/* Fewer locations for a program that takes long, more of a sample that was too small. */
+static void find_share(struct printer *printer, const struct waste_ranking *ranking)
+{
+    struct report_next *next = &printer->next;
+    const struct profile_run *run = &printer->profile->run;
+    const struct profile_waste_sample *sample =
+        ranking->kinds_count ? ranking->kinds[0].sample : NULL;
+    bool exact = printer->places.exact;
+    if (exact && sample && next->too_few)
+        next->every = sample->share < 0.05 ? "--exact --sample-locations 0.1" : "--exact";
+    else if (exact && !sample && run->wall_s > LONG_S)
+        next->every = "--exact --sample-locations 0.01";
+    else if (!exact && run->cpu_s > (double)LONG_S / TIMES_LONGER)
+        next->every = "--exact --sample-locations 0.01";
+}
+
 static void find_next(struct printer *printer, const struct waste_ranking *ranking)
 {
     struct report_next *next = &printer->next;
@@ -356,6 +393,8 @@ static void find_next(struct printer *printer, const struct waste_ranking *ranki
     }
     if (!more)
         next->kinds = NULL;
+    if (analysis_find(printer->profile->run.verb) == &waste_analysis)
+        find_share(printer, ranking);
 }
 
 static bool print_findings(struct printer *printer, void *state)
