@@ -84,6 +84,8 @@ struct exact_words {
     /* first thing that explains an early end, a clause; or "" */
     char trouble[LAUNCH_MESSAGE_BYTES];
     char unknown[LAUNCH_MESSAGE_BYTES]; /* the last unknown instruction, which kills with SIGILL */
+    char unknown_bytes[64];             /* its */
+    bool unknown_placed;                /* it is known in which function */
     char log_failure[LAUNCH_MESSAGE_BYTES]; /* why the raw log could not be written; or "" */
     bool unobserved_child;
     /* the engine wants graphs: DEVICE-INODE PATH */

@@ -48,15 +48,44 @@ static const struct {
     {"unsupported CPU", "Valgrind does not support this processor"},
 };
 
-static void take_unknown_instruction(struct exact_words *words, const char *bytes)
+/* place: " in FUNCTION", or "". */
+static void say_unknown(struct exact_words *words, const char *place)
 {
+    const char *bytes = words->unknown_bytes;
     if (strncmp(bytes, "0x62 ", 5) == 0)
         snprintf(words->unknown, sizeof words->unknown,
-                 "the program met an AVX-512 instruction, which Valgrind does not know; compile it "
-                 "without -march=native and -mavx512 options");
+                 "the program met an AVX-512 instruction%s, which Valgrind does not know; compile "
+                 "it without -march=native and -mavx512 options",
+                 place);
     else
         snprintf(words->unknown, sizeof words->unknown,
-                 "the program met an instruction that Valgrind does not know (%.60s)", bytes);
+                 "the program met an instruction%s that Valgrind does not know (%.60s)", place,
+                 bytes);
+}
+
+static void take_unknown_instruction(struct exact_words *words, const char *bytes)
+{
+    snprintf(words->unknown_bytes, sizeof words->unknown_bytes, "%s", bytes);
+    words->unknown_placed = false;
+    say_unknown(words, "");
+}
+
+/* "at 0x123: FUNCTION (in FILE)", the first line of the stack that follows; FUNCTION may be "???". */
+static void take_place(struct exact_words *words, const char *text)
+{
+    const char *name = strstr(text, ": "), *end = NULL;
+    char place[LAUNCH_MESSAGE_BYTES / 2];
+    if (words->unknown_placed || !words->unknown[0] || !name)
+        return;
+    words->unknown_placed = true;
+    name += 2;
+    /* A function's name may hold a parenthesis. */
+    for (const char *at = name; (at = strstr(at, " (")) != NULL; at++)
+        end = at;
+    if (!end || strncmp(name, "???", 3) == 0)
+        return;
+    snprintf(place, sizeof place, " in %.*s", (int)(end - name), name);
+    say_unknown(words, place);
 }
 
 static void take_line(struct exact_words *words, const char *line)
@@ -73,6 +102,8 @@ static void take_line(struct exact_words *words, const char *line)
         keep(words->trouble, strstr(rest, "Assertion") ? "the exact engine failed: " : "", rest);
     } else if ((rest = strstr(text, "unhandled instruction bytes: "))) {
         take_unknown_instruction(words, strchr(rest, ':') + 2);
+    } else if (after(text, "at 0x")) {
+        take_place(words, text);
     } else {
         for (size_t i = 0; i < BASE_COUNT(known_troubles); i++)
             if (strstr(text, known_troubles[i].part))
