@@ -228,9 +228,10 @@ EOF
     [[ $stderr == *"'clang-19' failed with 'broken.c'."* ]]
 }
 
-@test "tiles that are suggested miss as the same tiles in the source do" {
-    cat >product.c <<'EOF'
-enum { N = 100 };
+# The best suggestion for a product of matrices of $1 rows, beside the same change made in the source.
+suggest_and_compare() {
+    sed "s/SIZE/$1/" >product.c <<'EOF'
+enum { N = SIZE };
 double A[N][N], B[N][N], C[N][N];
 void product(void)
 {
@@ -241,12 +242,14 @@ void product(void)
 }
 EOF
     "$HEADROOM" locality --suggest --exact --cache 4K,4 --format json -- cc product.c >suggested.json
-    python3 - <<'EOF' >by_hand.c
-import json
-found = json.load(open("suggested.json"))["locality"]["suggestions"]
-best = next(one for one in found if one["kind"] == "tiles" and not one["padding"] and not one["gap_bytes"])
+    python3 - $1 <<'EOF' >by_hand.c
+import json, sys
+best = json.load(open("suggested.json"))["locality"]["suggestions"][0]
 names = "ijk"
-print("enum { N = 100 };\ndouble A[N][N], B[N][N], C[N][N];\nvoid product(void)\n{")
+rows = {one["array"]: one["padded_elements"] for one in best["padding"]}
+print("enum { N = %s };" % sys.argv[1])
+print("double %s;\nvoid product(void)\n{" % ", ".join("%s[N][%s]" % (array, rows.get(array, "N")) for array in "ABC"))
+assert best["kind"] == "tiles" and not best["gap_bytes"]
 assert [loop["line"] - 5 for loop in best["loops"]] == [loop["loop"] for loop in best["loops"]]
 for loop in best["loops"]:
     if loop["tile"]:
@@ -263,10 +266,19 @@ EOF
     python3 - <<'EOF'
 import json
 suggested, by_hand = (json.load(open(name))["locality"] for name in ("suggested.json", "by_hand.json"))
-best = next(one for one in suggested["suggestions"] if one["kind"] == "tiles" and not one["padding"] and not one["gap_bytes"])
+best = suggested["suggestions"][0]
 assert best["totals"][0]["misses"] == by_hand["totals"][0]["misses"] < suggested["totals"][0]["misses"] / 4
 assert best["totals"][0]["exact"]
 EOF
+}
+
+@test "tiles that are suggested miss as the same tiles in the source do" {
+    suggest_and_compare 100
+}
+
+@test "rows that meet in one set are made longer for tiles" {
+    suggest_and_compare 128
+    grep -q padded_elements suggested.json
 }
 
 @test "a suggestion keeps dependences, and padding takes conflicts away" {

@@ -2,7 +2,7 @@
 /*
  * The search. Of each group of statements that misses much: all orders of its three innermost loops at most; tiles of 16, 32 and 64
  * iterations of all of them, then each loop's tile halved, doubled and left out while that helps. Where conflicts are left, rows longer by a
- * few lines, and arrays further apart. Not all sizes: misses are no smooth function of them, but the best ones differ little.
+ * few lines, and arrays further apart; where tiles have conflicts, tiles with longer rows. Not all sizes: misses are no smooth function of them, but the best ones differ little.
  */
 #include "suggest/suggest.h"
 
@@ -30,8 +30,10 @@ struct search {
     struct polyhedra_changes *changes;
     struct suggestions *found;
     uint64_t *accesses; /* by reference */
-    struct candidate best[2 * GROUPS_MAX + 2];
+    struct candidate best[2 * GROUPS_MAX + 3];
     size_t best_count;
+    struct candidate crowded; /* the first whose tiles had conflicts, without the tiles */
+    unsigned crowded_depth;   /* 0: none */
     bool no_memory;
 };
 
@@ -104,6 +106,12 @@ static void evaluate(struct search *search, struct candidate *candidate)
 static bool better(const struct candidate *candidate, const struct candidate *than)
 {
     return candidate->misses < 0.98 * than->misses;
+}
+
+/* Enough of them for padding to be tried. */
+static bool has_conflicts(double conflict, double misses)
+{
+    return conflict >= CONFLICT_LEAST * misses && misses > 0;
 }
 
 /* False: it is not worth it. */
@@ -194,6 +202,10 @@ static struct candidate try_tiles(struct search *search, const struct candidate 
             best = candidate;
         if (isinf(candidate.misses))
             return best; /* not legal: of no size */
+        if (!search->crowded_depth && has_conflicts(candidate.conflict, candidate.misses)) {
+            search->crowded = *untiled;
+            search->crowded_depth = depth;
+        }
     }
     bool helped = true;
     for (unsigned round = 0; helped && round < 3; round++) {
@@ -298,7 +310,7 @@ static void try_padding(struct search *search, const struct candidate *from, dou
     static const unsigned lines[] = {1, 2, 3, 5};
     struct candidate best = *from;
     best.misses = misses;
-    if (conflict < CONFLICT_LEAST * misses)
+    if (!has_conflicts(conflict, misses))
         return;
     for (size_t i = 0; i < 2 * BASE_COUNT(lines); i++) {
         struct candidate candidate = *from;
@@ -321,16 +333,33 @@ static void try_padding(struct search *search, const struct candidate *from, dou
         free(best.padding);
 }
 
+/* Rows whose lengths are powers of two leave a tile so few sets that none is worth it, until they are longer. */
+static void try_padded_tiles(struct search *search, double misses)
+{
+    struct candidate padded = search->crowded;
+    if (!search->crowded_depth || !(padded.padding = padding_of(search, 1)))
+        return;
+    struct candidate best = try_tiles(search, &padded, search->crowded_depth);
+    if (best.misses >= misses || !keep(search, &best))
+        free(padded.padding);
+}
+
+static const struct candidate *best_of(const struct search *search, const struct candidate *best)
+{
+    for (size_t i = 0; i < search->best_count; i++)
+        if (search->best[i].misses < best->misses)
+            best = &search->best[i];
+    return best;
+}
+
 static void try_paddings(struct search *search)
 {
     const struct misses_figure *now = &search->request->result->totals[0];
-    struct candidate plain = {.misses = now->misses}, best = {.misses = now->misses};
-    for (size_t i = 0; i < search->best_count; i++)
-        if (search->best[i].misses < best.misses)
-            best = search->best[i];
+    struct candidate plain = {.misses = now->misses}, best = *best_of(search, &plain);
     try_padding(search, &plain, now->conflict, now->misses);
     if (best.change.reordered)
         try_padding(search, &best, best.conflict, best.misses);
+    try_padded_tiles(search, best_of(search, &plain)->misses);
 }
 
 /* ---- what is offered -------------------------------------------------------------------------------------------- */
