@@ -18,7 +18,7 @@ static bool is_innermost(const struct clone_request *request)
     return true;
 }
 
-static bool collect_blocks(struct body *body)
+static bool collect_blocks(struct body *body, uint32_t loop)
 {
     const struct cfg *flow = body->request->flow;
     body->blocks = calloc(flow->blocks_count + 1, sizeof *body->blocks);
@@ -26,7 +26,7 @@ static bool collect_blocks(struct body *body)
     if (!body->blocks || !body->first)
         return out_of_memory(body);
     for (uint32_t b = 0; b < flow->blocks_count; b++)
-        if (flow->blocks[b].loop == body->request->loop) {
+        if (cfg_loop_holds(flow, loop, b)) {
             if (b == flow->loops[body->request->loop].head)
                 body->head = body->block_count;
             body->blocks[body->block_count++] = b;
@@ -47,7 +47,8 @@ static bool decode_block(struct body *body, uint32_t index)
                       block->start, false, &body->code, &bad);
     if (status == BASE_NO_MEMORY)
         return out_of_memory(body);
-    if (status != BASE_OK || body->code.count > CLONE_INSTRUCTIONS_MAX)
+    if (status != BASE_OK ||
+        body->code.count > (body->inner ? CLONE_NEST_MAX : CLONE_INSTRUCTIONS_MAX))
         return refuse(body, status == BASE_MALFORMED ? CLONE_NO_LOOP : CLONE_LONG, block->start);
     body->first[index + 1] = (uint32_t)body->code.count;
     return true;
@@ -288,7 +289,7 @@ bool body_collect(struct body *body)
 {
     if (!is_innermost(body->request))
         return refuse(body, CLONE_NO_LOOP, 0);
-    if (!collect_blocks(body))
+    if (!collect_blocks(body, body->request->loop))
         return false;
     for (uint32_t b = 0; b < body->block_count; b++)
         if (!decode_block(body, b))
@@ -304,4 +305,26 @@ bool body_collect(struct body *body)
     body->out->blocks = body->block_count;
     body->out->operands = (uint32_t)body->operand_count;
     return true;
+}
+
+bool body_collect_nest(struct body *body, uint32_t loop)
+{
+    if (!collect_blocks(body, loop))
+        return false;
+    for (uint32_t b = 0; b < body->block_count; b++)
+        if (!decode_block(body, b))
+            return false;
+    return true;
+}
+
+bool body_is_bound(const struct body *body, uint32_t number)
+{
+    const struct bounds_instruction *instruction = &body->code.instructions[number];
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    if (!body_decode(instruction, bytes_at(body, instruction->address), &in, operands))
+        return true;
+    enum clone_reason reason = reason_of(&in, operands);
+    return in.meta.category == ZYDIS_CATEGORY_RET || reason == CLONE_CALLS ||
+           reason == CLONE_SYSTEM || reason == CLONE_INDIRECT;
 }

@@ -56,7 +56,7 @@ const char *clone_reason_id(enum clone_reason reason)
     return ids[reason];
 }
 
-static void body_free(struct body *body)
+void body_free(struct body *body)
 {
     free(body->blocks);
     free(body->first);
@@ -74,7 +74,7 @@ static bool needs_copies(const struct body *body)
     return false;
 }
 
-static void note_counter(const struct body *body, struct wire_clone *made)
+void note_counter(const struct body *body, struct wire_clone *made)
 {
     struct cfg_progress progress;
     cfg_progress(body->request->flow, body->request->code, body->request->loop, &progress);
@@ -95,9 +95,7 @@ static bool make_twin(struct body *body)
         return false;
     free(emitted.starts);
     note_counter(body, emitted.clone);
-    body->out->twin = emitted.clone;
-    body->out->places = emitted.places;
-    body->out->place_count = emitted.place_count;
+    body->out->twin = (struct clone_copy){emitted.clone, emitted.places, emitted.place_count};
     return true;
 }
 
@@ -141,8 +139,9 @@ enum base_status clone_of(const struct clone_request *request, struct clone *clo
     *body = (struct body){.request = request, .out = &made};
     if (body_collect(body) && data_is_apart(body) && ways_find(body) && compare_begin(body))
         make(body);
-    if (made.made)
-        make_twin(body);
+    made.nest_loop = request->loop;
+    if (made.made && make_twin(body))
+        nest_make(body);
     if (made.reason != CLONE_ELIGIBLE && !made.culprit && request->loop &&
         request->loop < request->flow->loops_count)
         made.culprit = request->flow->blocks[request->flow->loops[request->loop].head].start;
@@ -160,7 +159,9 @@ enum base_status clone_of(const struct clone_request *request, struct clone *clo
 void clone_free(struct clone *clone)
 {
     free(clone->made);
-    free(clone->twin);
-    free(clone->places);
+    free(clone->twin.code);
+    free(clone->twin.places);
+    free(clone->nest.code);
+    free(clone->nest.places);
     *clone = (struct clone){0};
 }

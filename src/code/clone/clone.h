@@ -32,6 +32,7 @@
 
 enum {
     CLONE_INSTRUCTIONS_MAX = 512,
+    CLONE_NEST_MAX = 3000, /* instructions */
     CLONE_WAYS_MAX = 32,
     CLONE_COPIES_MAX = 8,
 };
@@ -58,10 +59,18 @@ enum clone_reason {
     CLONE_REASONS
 };
 
-/* In a twin's code, by offset: where the loop itself would be. */
+/* In a copy's code, by offset: where the loop itself would be. */
 struct clone_place {
     uint32_t at;
     uint64_t address;
+};
+
+/* Code as the program has it. */
+struct clone_copy {
+    struct wire_clone *code; /* malloc's; NULL: there is none */
+    struct clone_place
+        *places; /* between any two of the program's instructions it can be left for these */
+    size_t place_count;
 };
 
 struct clone {
@@ -70,11 +79,12 @@ struct clone {
         culprit; /* address of the instruction that is the reason; the loop's head if it is none */
     uint32_t instructions, blocks, ways, operands;
     double recurrence,
-        recurrence_after;           /* cycles an iteration, of the way where they are largest */
-    struct wire_clone *made, *twin; /* malloc's; NULL if not eligible */
-    struct clone_place
-        *places; /* of the twin: between any two of its instructions it can be left for the loop */
-    size_t place_count;
+        recurrence_after;    /* cycles an iteration, of the way where they are largest */
+    struct wire_clone *made; /* malloc's; NULL if not eligible */
+    struct clone_copy twin;  /* if eligible */
+    /* The outermost loop around it that can be copied, entered at this loop's head; it is left where something is called. */
+    struct clone_copy nest;
+    uint32_t nest_loop; /* of the flow; the loop itself if there is no nest */
 };
 
 struct clone_request {
@@ -98,5 +108,9 @@ const char *clone_reason_id(enum clone_reason reason);
    cycles more, on every processor that is known: a multiple of CLONE_CHAIN. BASE_NO_MEMORY. */
 enum { CLONE_CHAIN = 16, CLONE_CHAIN_MAX = 1 << 16 };
 enum base_status clone_of_chain(uint32_t cycles, struct wire_clone **made);
+
+/* A nest of a loop of nothing, which is executed CLONE_STAMPS times: its slots have the cost of a nest's stamps. */
+enum { CLONE_STAMPS = 1024 };
+enum base_status clone_of_stamps(struct wire_clone **made);
 
 #endif

@@ -11,7 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_ALIGNMENT = 64, LABEL_AGAIN = 1 << 30, LABEL_END, LABEL_EXIT, ABSOLUTE = 0x25 };
+enum {
+    HEAD_ALIGNMENT = 64,
+    OUTS_MAX = 64,
+    LABEL_AGAIN = 1 << 30,
+    LABEL_END,
+    LABEL_INTO, /* of a nest: into its loop */
+    LABEL_EXIT,
+    LABEL_OUT = LABEL_EXIT + WIRE_CLONE_EXITS_MAX, /* of a nest: out of its loop, by target */
+    ABSOLUTE = 0x25,
+};
 
 #define CONTROL(member) (uint32_t) offsetof(struct wire_clone_control, member)
 
@@ -33,9 +42,10 @@ struct output {
     struct clone_place *places;
     size_t place_count, place_capacity;
     uint32_t loop_start, loop_end;
-    uint32_t again, end, exits[WIRE_CLONE_EXITS_MAX];
-    uint32_t saved; /* bit r: register r is put away */
-    bool failed;    /* no memory */
+    uint32_t again, end, into, exits[WIRE_CLONE_EXITS_MAX];
+    uint32_t outs[OUTS_MAX], out_labels[OUTS_MAX], out_count; /* out_labels: where they lead */
+    uint32_t saved;                                           /* bit r: register r is put away */
+    bool failed;                                              /* no memory */
 };
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
@@ -149,6 +159,14 @@ static void put_flags(struct output *out, uint32_t offset)
     put_yard(out, offset);
 }
 
+/* mov , %ax; add $127, %al; sahf */
+static void put_flags_back(struct output *out)
+{
+    PUT(out, 0x66, 0x8b, 0x04, ABSOLUTE);
+    put_yard(out, CONTROL(flags));
+    PUT(out, 0x04, 0x7f, 0x9e);
+}
+
 static bool put_first(struct output *out)
 {
     for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++)
@@ -164,9 +182,7 @@ static void put_again(struct output *out)
     put_cells(out, false);
     put_stamp(out);
     put_store(out, BASE_RAX, CONTROL(start));
-    PUT(out, 0x66, 0x8b, 0x04, ABSOLUTE); /* mov , %ax; add $127, %al; sahf */
-    put_yard(out, CONTROL(flags));
-    PUT(out, 0x04, 0x7f, 0x9e);
+    put_flags_back(out);
     for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++)
         if (out->saved >> r & 1)
             put_load(out, r, general_at(r));
@@ -198,7 +214,8 @@ static void put_end(struct output *out)
     put_stamp(out);
     put_move(out, 0x2b, BASE_RAX, CONTROL(start)); /* sub , %rax */
     put_load(out, BASE_RCX, CONTROL(repeat));
-    PUT(out, 0x48, 0x89, 0x04, 0xcd); /* mov %rax, (,%rcx,8) */
+    PUT(out, 0x0f, 0xb6, 0xd1);       /* movzbl %cl, %edx */
+    PUT(out, 0x48, 0x01, 0x04, 0xd5); /* add %rax, (,%rdx,8) */
     put_yard(out, CONTROL(ticks));
     PUT(out, 0x48, 0xff, 0xc9); /* dec %rcx */
     put_store(out, BASE_RCX, CONTROL(repeat));
@@ -219,6 +236,87 @@ static void put_exits(struct output *out, uint32_t count)
         PUT(out, (uint8_t)e, 0, 0, 0);
         if (e + 1 < count)
             put_jump(out, LABEL_END);
+    }
+}
+
+/* ---- around a nest's loop ---------------------------------------------------------------------------------------- */
+
+static void put_away(struct output *out)
+{
+    put_store(out, BASE_RAX, general_at(BASE_RAX));
+    put_store(out, BASE_RDX, general_at(BASE_RDX));
+    put_flags(out, CONTROL(flags));
+}
+
+static void put_back(struct output *out)
+{
+    put_flags_back(out);
+    put_load(out, BASE_RDX, general_at(BASE_RDX));
+    put_load(out, BASE_RAX, general_at(BASE_RAX));
+}
+
+/* rax = counter, as it was before registers were put away */
+static void put_counter(struct output *out, unsigned counter)
+{
+    if (counter == BASE_RAX || counter == BASE_RDX)
+        put_load(out, BASE_RAX, general_at(counter));
+    else
+        PUT(out, (uint8_t)(0x48 | (counter >> 3) << 2), 0x89, (uint8_t)(0xc0 | (counter & 7) << 3));
+}
+
+static void put_into(struct output *out, const struct cfg_progress *progress)
+{
+    put_away(out);
+    put_counter(out, progress->counter);
+    put_store(out, BASE_RAX, CONTROL(into_counter));
+    put_stamp(out);
+    put_store(out, BASE_RAX, CONTROL(into_ticks));
+    put_back(out);
+    PUT(out, 0x0f, 0xae, 0xe8); /* lfence */
+}
+
+/* add %rax, (%rdx) */
+static void put_add(struct output *out, uint32_t offset)
+{
+    PUT(out, 0x48, 0x01, 0x82);
+    put_yard(out, offset);
+}
+
+static void put_out(struct output *out, const struct cfg_progress *progress)
+{
+    _Static_assert(sizeof(struct wire_clone_slot) == 16 && WIRE_CLONE_SLOTS <= 128, "in the code");
+    put_away(out);
+    put_stamp(out);
+    put_move(out, 0x2b, BASE_RAX, CONTROL(into_ticks)); /* sub , %rax */
+    put_load(out, BASE_RDX, CONTROL(executions));
+    PUT(out, 0x48, 0xff, 0xc2); /* inc %rdx */
+    put_store(out, BASE_RDX, CONTROL(executions));
+    PUT(out, 0x83, 0xe2, WIRE_CLONE_SLOTS - 1, 0xc1, 0xe2, 4); /* and , %edx; shl $4, %edx */
+    put_add(out, CONTROL(slots) + (uint32_t)offsetof(struct wire_clone_slot, ticks));
+    put_counter(out, progress->counter);
+    put_move(out, 0x2b, BASE_RAX, CONTROL(into_counter));
+    if (progress->bytes == 4)
+        PUT(out, 0x48, 0x98); /* cdqe */
+    if (progress->kind == CFG_PROGRESS_COUNTER)
+        put_add(out, CONTROL(slots) + (uint32_t)offsetof(struct wire_clone_slot, progress));
+    put_back(out);
+}
+
+/* All that leads into the loop and out of it. */
+static void put_crossings(struct output *out)
+{
+    struct cfg_progress progress = {0};
+    const struct clone_request *request = out->body->request;
+    if (!out->body->inner)
+        return;
+    cfg_progress(request->flow, request->code, request->loop, &progress);
+    out->into = (uint32_t)out->count;
+    put_into(out, &progress);
+    put_jump(out, out->body->head);
+    for (uint32_t i = 0; i < out->out_count; i++) {
+        out->outs[i] = (uint32_t)out->count;
+        put_out(out, &progress);
+        put_jump(out, out->out_labels[i]);
     }
 }
 
@@ -322,18 +420,34 @@ static uint64_t target_of(const struct bounds_instruction *instruction)
     return 0;
 }
 
-/* The label of an address to which copy `copy` goes: a block's number through all copies, or an exit. False: too many exits. */
-static bool label_of(struct output *out, uint64_t address, unsigned copy, uint32_t *label)
+static bool is_inner(const struct body *body, uint32_t index)
 {
-    struct body *body = out->body;
-    const struct cfg_block *blocks = body->request->flow->blocks;
-    size_t b = BASE_FIRST(i, body->block_count, blocks[body->blocks[i]].start >= address);
-    uint32_t e = 0;
-    if (b < body->block_count && blocks[body->blocks[b]].start == address) {
-        unsigned into = b == body->head ? (copy + 1) % body->copies : copy;
-        *label = into * body->block_count + (uint32_t)b;
+    return body->inner && body->request->flow->blocks[body->blocks[index]].loop == body->inner;
+}
+
+/* Of a nest: between its loop and what is around it lie time stamps. */
+static bool cross(struct output *out, uint32_t from, uint32_t *label)
+{
+    const struct body *body = out->body;
+    uint32_t i = 0, to = *label;
+    if (!body->inner || is_inner(body, from) == is_inner(body, to))
         return true;
-    }
+    *label = LABEL_INTO;
+    if (is_inner(body, to))
+        return to == body->head || refuse(out->body, CLONE_NO_LOOP, 0);
+    while (i < out->out_count && out->out_labels[i] != to)
+        i++;
+    if (i == OUTS_MAX)
+        return refuse(out->body, CLONE_LONG, 0);
+    out->out_labels[i] = to;
+    out->out_count += i == out->out_count;
+    *label = LABEL_OUT + i;
+    return true;
+}
+
+static bool exit_of(struct body *body, uint64_t address, uint32_t *label)
+{
+    uint32_t e = 0;
     while (e < body->exit_count && body->exits[e] != address)
         e++;
     if (e == WIRE_CLONE_EXITS_MAX)
@@ -342,6 +456,21 @@ static bool label_of(struct output *out, uint64_t address, unsigned copy, uint32
         body->exits[body->exit_count++] = address;
     *label = LABEL_EXIT + e;
     return true;
+}
+
+/* The label of an address to which block `from` of copy `copy` goes: a block's number through all copies, what leads into
+   a nest's loop or out of it, or an exit. False: too many. */
+static bool label_of(struct output *out, uint64_t address, uint32_t from, unsigned copy,
+                     uint32_t *label)
+{
+    struct body *body = out->body;
+    const struct cfg_block *blocks = body->request->flow->blocks;
+    size_t b = BASE_FIRST(i, body->block_count, blocks[body->blocks[i]].start >= address);
+    if (b == body->block_count || blocks[body->blocks[b]].start != address)
+        return exit_of(body, address, label);
+    unsigned into = b == body->head ? (copy + 1) % body->copies : copy;
+    *label = into * body->block_count + (uint32_t)b;
+    return cross(out, from, label);
 }
 
 /* jcc near; loop and jrcxz have no such form, and lead over a jump that does not. */
@@ -376,20 +505,25 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index)
     for (uint32_t i = body->first[index]; i < body->first[index + 1]; i++) {
         const struct bounds_instruction *instruction = &body->code.instructions[i];
         note_place(out, instruction->address);
+        if (body->inner && body_is_bound(body, i)) {
+            bool good = exit_of(body, instruction->address, &label);
+            put_jump(out, label);
+            return good;
+        }
         if (!instruction->branches && !instruction->jumps) {
             if (!put_instruction(out, i, copy))
                 return false;
             continue;
         }
         falls = instruction->branches;
-        if (!label_of(out, target_of(instruction), copy, &label))
+        if (!label_of(out, target_of(instruction), index, copy, &label))
             return false;
         if (falls)
             put_branch(out, instruction, label);
         else if (label != number + 1)
             put_jump(out, label);
     }
-    if (falls && !label_of(out, block->end, copy, &label))
+    if (falls && !label_of(out, block->end, index, copy, &label))
         return false;
     if (falls)
         note_place(out, block->end);
@@ -404,7 +538,9 @@ static bool put_loop(struct output *out)
     uint32_t head = body->head;
     body->exit_count = 0;
     note_place(out, body->request->flow->blocks[body->blocks[head]].start);
-    if (head) /* the first block is not the one that is entered */
+    if (body->inner)
+        put_jump(out, LABEL_INTO);
+    else if (head) /* the first block is not the one that is entered */
         put_jump(out, head);
     for (unsigned copy = 0; copy < body->copies; copy++)
         for (uint32_t b = 0; b < body->block_count; b++)
@@ -418,7 +554,9 @@ static void settle_jumps(struct output *out)
 {
     for (size_t j = 0; j < out->jump_count && !out->failed; j++) {
         uint32_t label = out->jumps[j].label, at = out->jumps[j].at;
-        uint32_t to = label >= LABEL_EXIT    ? out->exits[label - LABEL_EXIT]
+        uint32_t to = label >= LABEL_OUT     ? out->outs[label - LABEL_OUT]
+                      : label >= LABEL_EXIT  ? out->exits[label - LABEL_EXIT]
+                      : label == LABEL_INTO  ? out->into
                       : label == LABEL_END   ? out->end
                       : label == LABEL_AGAIN ? out->again
                                              : out->starts[label];
@@ -501,6 +639,7 @@ static bool emit_all(struct output *out)
     out->loop_start = (uint32_t)out->count;
     if (!put_loop(out))
         return false;
+    put_crossings(out);
     out->loop_end = (uint32_t)out->count;
     put_exits(out, body->exit_count);
     put_end(out);
@@ -551,20 +690,47 @@ static void put_chain(struct output *out, uint32_t cycles)
     PUT(out, 0xff, 0xc9, 0x75, (uint8_t)(first - (out->count + 4)));
 }
 
-enum base_status clone_of_chain(uint32_t cycles, struct wire_clone **made)
+/* mov $, %ecx; into the loop and out of it; dec %ecx; jnz */
+static void put_stamps(struct output *out, uint32_t rounds)
+{
+    const struct cfg_progress progress = {CFG_PROGRESS_COUNTER, BASE_RBX, 8, 1, 0, 0};
+    PUT(out, 0xb9);
+    put(out, &rounds, sizeof rounds);
+    size_t first = out->count;
+    put_into(out, &progress);
+    PUT(out, 0xe9, 0, 0, 0, 0); /* as a nest jumps to its loop */
+    put_out(out, &progress);
+    int32_t distance = (int32_t)first - (int32_t)(out->count + 8);
+    PUT(out, 0xff, 0xc9, 0x0f, 0x85);
+    put(out, &distance, sizeof distance);
+}
+
+/* What `inside` puts, between stamps. */
+static enum base_status make_known(void (*inside)(struct output *out, uint32_t value),
+                                   uint32_t value, struct wire_clone **made)
 {
     struct output out = {.saved = 1U << BASE_RAX | 1U << BASE_RCX | 1U << BASE_RDX};
     put_first(&out);
     put_again_aligned(&out);
-    put_chain(&out, cycles);
+    inside(&out, value);
     put_exits(&out, 1);
     put_end(&out);
     settle_jumps(&out);
-    struct wire_clone *nothing = out.failed ? NULL : assemble(&out);
+    struct wire_clone *known = out.failed ? NULL : assemble(&out);
     output_free(&out);
-    if (!nothing)
+    if (!known)
         return BASE_NO_MEMORY;
-    nothing->exit_count = 1;
-    *made = nothing;
+    known->exit_count = 1;
+    *made = known;
     return BASE_OK;
+}
+
+enum base_status clone_of_chain(uint32_t cycles, struct wire_clone **made)
+{
+    return make_known(put_chain, cycles, made);
+}
+
+enum base_status clone_of_stamps(struct wire_clone **made)
+{
+    return make_known(put_stamps, CLONE_STAMPS, made);
 }

@@ -51,6 +51,8 @@ struct body {
     uint64_t exits[WIRE_CLONE_EXITS_MAX];
     uint32_t exit_count;
     bool twin; /* emit.c: memory operands as they are */
+    uint32_t
+        inner; /* emit.c: of a nest: the loop at whose entries and exits there are time stamps; 0: none */
     bool no_memory;
 };
 
@@ -113,6 +115,15 @@ bool compare_begin(struct body *body);
 /* lines.c: where the operands are in the yard, for body->copies. */
 bool lines_assign(struct body *body);
 
+/* nest.c: the outermost nest that can be copied; none is no failure. False: no memory. */
+bool nest_make(struct body *body);
+
+/* body.c: the blocks of a loop and of those within it, decoded. Nothing is refused but what cannot be decoded. */
+bool body_collect_nest(struct body *body, uint32_t loop);
+/* Can the instruction not be executed elsewhere than where it stands, as calls cannot? */
+bool body_is_bound(const struct body *body, uint32_t instruction);
+void body_free(struct body *body); /* what it points to */
+
 /* emit.c: the clone. starts: by copy * block_count + block, and one more, where its code begins. The caller frees all. */
 struct emitted {
     struct wire_clone *clone;
@@ -120,6 +131,8 @@ struct emitted {
     struct clone_place *places; /* of a twin */
     size_t place_count;
 };
+/* clone.c: which register counts iterations. */
+void note_counter(const struct body *body, struct wire_clone *made);
 bool emit_clone(struct body *body, struct emitted *emitted);
 
 /* compare.c: did the recurrences stay? */

@@ -3,7 +3,8 @@
  * Clones of loops, as headroom makes them from a module's file (room clone) and as the agent runs them: machine code in
  * which every memory operand is an absolute address in a *yard*, a small piece of memory below 2 GiB that a first-level cache
  * holds, with what has to be filled in where code and yard lie. A *twin* is the loop as it is, its accesses
- * included, between the same time stamps: what a clone is compared with.
+ * included, between the same time stamps: what a clone is compared with. A *nest* is a twin of the loops around it, too,
+ * with time stamps wherever the loop is entered and left.
  *
  * A clone in a file or message is a struct wire_clone, its fixups, its fills, its code, one after the other. Addresses are
  * ELF virtual addresses of the module.
@@ -20,9 +21,10 @@
 #define WIRE_CLONE_FILE "headroom-clones"
 
 enum {
-    WIRE_CLONE_VERSION = 1,
-    WIRE_CLONE_REPEATS_MAX = 255,
+    WIRE_CLONE_VERSION = 2,
+    WIRE_CLONE_REPEATS = 256, /* 8 bits, in the code */
     WIRE_CLONE_CELLS_MAX = 16,
+    WIRE_CLONE_SLOTS = 64, /* a power of 2 */
     WIRE_CLONE_LINE = 64,
     WIRE_CLONE_LINES_MAX = 256,
     WIRE_CLONE_EXITS_MAX = 16,
@@ -35,6 +37,12 @@ enum {
     WIRE_CLONE_PATTERN = 0x3f800000,
 };
 
+/* Sums over those executions of a nest's loop whose number is this slot's, modulo WIRE_CLONE_SLOTS. */
+struct wire_clone_slot {
+    uint64_t ticks;
+    int64_t progress; /* of the counter; 0 without one */
+};
+
 /*
  * What the clone's code and who runs it share. The code is entered with the registers that the loop is entered with; it
  * runs the loop up to `repeat` times from these, and jumps to `leave` in the end, with vector registers, and general
@@ -43,17 +51,20 @@ enum {
  */
 struct wire_clone_control {
     uint64_t leave;  /* in: address to jump to in the end */
-    uint64_t repeat; /* in: 1 to WIRE_CLONE_REPEATS_MAX; in the end: runs that were not made */
+    uint64_t repeat; /* in: 1 or more; in the end: runs that were not made */
     uint64_t limit;  /* in: ticks; after a run in which they were used up there is no other */
     uint64_t exit;   /* out: number of the exit that the last run took */
     uint64_t start;  /* time stamp counter */
-    /* out: ticks[n] of the run that began with `repeat` n */
-    uint64_t ticks[WIRE_CLONE_REPEATS_MAX + 1];
+    /* in: 0; out: sums over the runs that began with a `repeat` of n modulo WIRE_CLONE_REPEATS */
+    uint64_t ticks[WIRE_CLONE_REPEATS];
     uint64_t last[3]; /* out: rax, rcx, rdx as the last run left them */
     uint64_t last_flags,
         flags; /* likewise, and at first: bits 8 to 15 as lahf has them, OF in bit 0 */
     uint64_t general[BASE_GENERAL_REGISTERS];
     uint64_t cells[WIRE_CLONE_CELLS_MAX]; /* what single words of the lines were at first */
+    /* of a nest; in: 0. What leaves the nest from within the loop is not counted */
+    uint64_t executions, into_ticks, into_counter;
+    struct wire_clone_slot slots[WIRE_CLONE_SLOTS];
 };
 
 /*

@@ -36,9 +36,43 @@ static bool has_ratio(const struct trial_pair *pair)
            ((pair->clone_turns > 0 && pair->loop_turns > 0) || !pair->cut);
 }
 
-static double ratio_of(const struct trial_pair *pair)
+/* How long the clone takes, in cycles, by its iterations: cycles + turn * turns. turn 0: that is not known. */
+struct line {
+    double cycles, turn;
+};
+
+static double clone_cycles(const struct trial_pair *pair)
+{
+    return pair->clone / pair->ticks_a_cycle;
+}
+
+/* Least squares over entries whose iterations differ by more than a tenth. */
+static struct line line_of(const struct trial_loop *loop)
+{
+    double count = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (size_t i = 0; i < loop->pairs_count; i++) {
+        const struct trial_pair *pair = &loop->pairs[i];
+        if (!pair->between || pair->clone_turns <= 0)
+            continue;
+        count++;
+        x += pair->clone_turns;
+        y += clone_cycles(pair);
+        xx += pair->clone_turns * pair->clone_turns;
+        xy += pair->clone_turns * clone_cycles(pair);
+    }
+    double spread = count > 2 ? xx / count - x / count * x / count : 0;
+    if (spread <= 0 || spread < x / count * x / count / 100)
+        return (struct line){0, 0};
+    double turn = (xy / count - x / count * y / count) / spread;
+    double cycles = (y - turn * x) / count;
+    return cycles >= 0 && turn > 0 ? (struct line){cycles, turn} : (struct line){0, 0};
+}
+
+static double ratio_of(const struct trial_pair *pair, const struct line *line)
 {
     bool counted = pair->clone_turns > 0 && pair->loop_turns > 0;
+    if (counted && pair->between && line->turn > 0)
+        return (line->cycles + line->turn * pair->loop_turns) / (pair->loop / pair->ticks_a_cycle);
     return counted ? pair->clone / pair->clone_turns * pair->loop_turns / pair->loop
                    : pair->clone / pair->loop;
 }
@@ -51,46 +85,71 @@ static size_t count_entered(const struct trial_loop *loop)
     return count;
 }
 
+/* The stop before it would show. */
+static bool is_short(const struct trial_pair *pair)
+{
+    return !pair->between && pair->loop / pair->ticks_a_cycle < SHORT_CYCLES;
+}
+
+/* What trials of a loop come to, by trial; cycles and clones an iteration. */
+struct values {
+    double *ratios, *cycles, *turns, *clones;
+    size_t ratios_count, cycles_count, turns_count, used;
+};
+
+static void take_pair(struct values *values, const struct trial_pair *pair, const struct line *line,
+                      struct profile_ceiling_loop *row)
+{
+    values->used++;
+    if (pair->loop_turns > 0) {
+        double turns = pair->clone_turns > 0 ? pair->clone_turns : pair->loop_turns;
+        double clone = clone_cycles(pair) / turns,
+               least = pair->least / turns / pair->ticks_a_cycle;
+        row->l1_least = row->l1_least < 0 ? least : fmin(row->l1_least, least);
+        values->turns[values->turns_count] = pair->loop_turns;
+        values->clones[values->turns_count++] = clone;
+    }
+    if (is_short(pair))
+        return;
+    values->ratios[values->ratios_count++] = ratio_of(pair, line);
+    if (pair->loop_turns > 0)
+        values->cycles[values->cycles_count++] =
+            pair->loop / pair->loop_turns / pair->ticks_a_cycle;
+}
+
+static void set_figures(struct values *values, struct profile_ceiling_loop *row)
+{
+    row->short_executions = values->used && !values->ratios_count;
+    row->trials = row->short_executions ? values->used : values->ratios_count;
+    if (values->turns_count) {
+        row->turns = quartiles_of(values->turns, values->turns_count).median;
+        row->l1_cycles = quartiles_of(values->clones, values->turns_count).median;
+    }
+    if (!values->ratios_count)
+        return;
+    struct quartiles ratio = quartiles_of(values->ratios, values->ratios_count);
+    row->gap = 1 - ratio.median;
+    row->gap_low = 1 - ratio.high;
+    row->gap_high = 1 - ratio.low;
+    row->cycles =
+        values->cycles_count ? quartiles_of(values->cycles, values->cycles_count).median : -1;
+    row->l1_cycles = values->cycles_count ? row->cycles * (1 - row->gap) : -1;
+}
+
 static bool judge(const struct trial_loop *loop, struct profile_ceiling_loop *row)
 {
     bool entered = count_entered(loop) >= ENTERED_LEAST;
-    double *values = calloc(5 * (loop->pairs_count + 1), sizeof *values);
-    double *ratios = values, *cycles = ratios + loop->pairs_count + 1;
-    double *turns = cycles + loop->pairs_count + 1, *whole = turns + loop->pairs_count + 1;
-    double *clones = whole + loop->pairs_count + 1;
-    size_t count = 0, counted = 0;
-    if (!values)
+    size_t most = loop->pairs_count + 1;
+    double *room = calloc(4 * most, sizeof *room);
+    struct values values = {room, room + most, room + 2 * most, room + 3 * most, 0, 0, 0, 0};
+    struct line line = line_of(loop);
+    if (!room)
         return false;
-    for (size_t i = 0; i < loop->pairs_count; i++) {
-        const struct trial_pair *pair = &loop->pairs[i];
-        if (!has_ratio(pair) || (entered && !pair->entered))
-            continue;
-        ratios[count] = ratio_of(pair);
-        whole[count++] = pair->loop / pair->ticks_a_cycle;
-        if (pair->loop_turns > 0) {
-            double turns_of = pair->clone_turns > 0 ? pair->clone_turns : pair->loop_turns;
-            double clone = pair->clone / turns_of / pair->ticks_a_cycle;
-            row->l1_least = row->l1_least < 0 ? clone : fmin(row->l1_least, clone);
-            turns[counted] = pair->loop_turns;
-            clones[counted] = clone;
-            cycles[counted++] = pair->loop / pair->loop_turns / pair->ticks_a_cycle;
-        }
-    }
-    row->trials = count;
-    row->short_executions = count && quartiles_of(whole, count).median < SHORT_CYCLES;
-    if (counted)
-        row->turns = quartiles_of(turns, counted).median;
-    if (row->short_executions && counted)
-        row->l1_cycles = quartiles_of(clones, counted).median;
-    if (count && !row->short_executions) {
-        struct quartiles ratio = quartiles_of(ratios, count);
-        row->gap = 1 - ratio.median;
-        row->gap_low = 1 - ratio.high;
-        row->gap_high = 1 - ratio.low;
-        row->cycles = counted ? quartiles_of(cycles, counted).median : -1;
-        row->l1_cycles = counted ? row->cycles * (1 - row->gap) : -1;
-    }
-    free(values);
+    for (size_t i = 0; i < loop->pairs_count; i++)
+        if (has_ratio(&loop->pairs[i]) && (!entered || loop->pairs[i].entered))
+            take_pair(&values, &loop->pairs[i], &line, row);
+    set_figures(&values, row);
+    free(room);
     return true;
 }
 

@@ -80,12 +80,17 @@ static bool await(struct inject_loan *loan, struct stop *stop, uint64_t until_ns
     }
 }
 
-static bool go_on(struct inject_loan *loan, int number)
+static bool go_on_by(struct inject_loan *loan, enum __ptrace_request request, int number)
 {
-    if (ptrace(PTRACE_CONT, loan->tid, NULL, (void *)(long)number) == 0)
+    if (ptrace(request, loan->tid, NULL, (void *)(long)number) == 0)
         return true;
     loan->gone = true;
     return false;
+}
+
+static bool go_on(struct inject_loan *loan, int number)
+{
+    return go_on_by(loan, PTRACE_CONT, number);
 }
 
 static bool is_group_stop(const struct stop *stop)
@@ -395,6 +400,32 @@ enum inject_executed inject_borrow_execute(struct inject_loan *loan, uint64_t en
     if (!over || loan->gone)
         executed = INJECT_LOST;
     loan->cpu_ns = cpu_ns_of(loan) - begun_ns;
+    if (!loan->gone)
+        ptrace(PTRACE_SETSIGMASK, loan->tid, (void *)sizeof loan->mask, &loan->mask);
+    return executed;
+}
+
+/* No handler has run in between: what can be blocked still is. */
+static enum inject_executed make_step(struct inject_loan *loan)
+{
+    struct stop stop;
+    bool over = false;
+    siginfo_t info = {.si_code = 0};
+    if (!go_on_by(loan, PTRACE_SINGLESTEP, 0) || !await(loan, &stop, UINT64_MAX))
+        return INJECT_LOST;
+    if (stop.event == 0 && stop.number == SIGTRAP &&
+        ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, &info) == 0 && info.si_code == TRAP_TRACE)
+        return get_registers(loan) ? INJECT_CUT : INJECT_LOST;
+    return judge(loan, &stop, UINT64_MAX - 1, &over);
+}
+
+enum inject_executed inject_borrow_step(struct inject_loan *loan)
+{
+    uint64_t blocked = ~faults;
+    if (!set_registers(loan) ||
+        ptrace(PTRACE_SETSIGMASK, loan->tid, (void *)sizeof blocked, &blocked) != 0)
+        return INJECT_LOST;
+    enum inject_executed executed = make_step(loan);
     if (!loan->gone)
         ptrace(PTRACE_SETSIGMASK, loan->tid, (void *)sizeof loan->mask, &loan->mask);
     return executed;

@@ -63,6 +63,9 @@ enum inject_executed {
 enum inject_executed inject_borrow_execute(struct inject_loan *loan, uint64_t end,
                                            uint64_t limit_ns);
 
+/* One instruction, of code from which inject_borrow_execute has come back. CUT: it was executed. */
+enum inject_executed inject_borrow_step(struct inject_loan *loan);
+
 /* Everything that registers hold. */
 struct inject_state {
     struct user_regs_struct registers;

@@ -15,12 +15,19 @@
 #define MS UINT64_C(1000000)
 
 enum {
-    LEAVE_US = 2000,     /* for the loop to be left */
-    RETURN_US = 10000,   /* to come to its head again */
-    EXECUTE_US = 4000,   /* of a clone, or of the loop's copy, before it is cut off */
-    REST_US = 20000,     /* for what follows the loop in its copy */
-    LONG_TICKS = 200000, /* of which the clock of a thread knows more than its noise */
-    TURNS_LEAST = 50,    /* in what was cut off */
+    LEAVE_US = 2000,       /* for the loop to be left */
+    RETURN_US = 10000,     /* to come to its head again */
+    EXECUTE_US = 4000,     /* of a clone, or of the loop's copy, before it is cut off */
+    REST_US = 20000,       /* for what follows the loop in its copy */
+    LONG_TICKS = 200000,   /* of which the clock of a thread knows more than its noise */
+    TURNS_LEAST = 50,      /* in what was cut off */
+    MEAN_US = 1500,        /* of clones of a loop that takes little at a time */
+    NEST_US = 8000,        /* of the loops around it, likewise */
+    SHORT_TICKS = 500000,  /* a loop whose clone takes less is tried among those around it */
+    EXECUTIONS_LEAST = 16, /* among these: the first is no longer felt */
+    LEAVE_MAX = 1000,      /* steps; stamps are some thirty instructions */
+    LOST_US =
+        100, /* beyond what others take: the thread lost its processor; interrupts take less */
 };
 
 /* Where things are in the process. */
@@ -36,10 +43,10 @@ struct attempt {
     struct inject_loan loan;
     struct places places;
     struct trial_pair pair;
-    double stamps;  /* ticks */
-    double own_ns;  /* CPU time in which the thread did its own work */
-    double stop_ns; /* CPU time of a thread to go on and to stop */
-    uint64_t head;  /* run-time address */
+    double stamps, nest_stamps; /* ticks */
+    double own_ns;              /* CPU time in which the thread did its own work */
+    double stop_ns;             /* CPU time of a thread to go on and to stop */
+    uint64_t head;              /* run-time address */
 };
 
 /* ---- where things are -------------------------------------------------------------------------- */
@@ -87,7 +94,7 @@ static bool is_same_code(const struct attempt *attempt)
         const struct cfg_block *block = &flow->blocks[b];
         uint8_t there[4096];
         size_t bytes = (size_t)(block->end - block->start);
-        if (block->loop != attempt->hot->loop)
+        if (!cfg_loop_holds(flow, attempt->hot->clone.nest_loop, b))
             continue;
         if (bytes > sizeof there ||
             !inject_borrow_read(&attempt->loan, block->start + attempt->places.bias, there,
@@ -124,7 +131,7 @@ static void prepare_rescue(struct attempt *attempt, const struct wire_clone *mad
     struct base_registers registers = registers_of(&state->registers);
     rescue->end = attempt->places.text_end;
     rescue->mask = attempt->loan.mask;
-    rescue->twin = made == attempt->hot->clone.twin;
+    rescue->twin = made == attempt->hot->clone.twin.code || made == attempt->hot->clone.nest.code;
     for (unsigned e = 0; e < made->exit_count; e++)
         rescue->exits[e] = made->exits[e] + attempt->places.bias;
     memcpy(rescue->general, registers.general, sizeof rescue->general);
@@ -175,14 +182,62 @@ static double executed_ticks(const struct attempt *attempt)
     return ((double)attempt->loan.cpu_ns - attempt->stop_ns) * attempt->service->ticks_a_ns;
 }
 
-/* The least of the runs that were completed; < 0: none was. */
+/* The least of at most REPEATS runs, of those that were completed; < 0: none was. */
 static double least_ticks(const struct wire_clone_control *control, uint64_t repeat)
 {
     double least = -1;
-    for (uint64_t i = repeat; i > control->repeat && i <= WIRE_CLONE_REPEATS_MAX; i--)
+    for (uint64_t i = repeat; i > control->repeat; i--)
         if (least < 0 || (double)control->ticks[i] < least)
             least = (double)control->ticks[i];
     return least;
+}
+
+/* ---- means ------------------------------------------------------------------------------------- */
+
+/* Runs 1 to `runs`, summed up by their number modulo `slots`. */
+struct sums {
+    double ticks[WIRE_CLONE_REPEATS], progress[WIRE_CLONE_REPEATS];
+    unsigned slots;
+    uint64_t runs;
+};
+
+static double runs_in(const struct sums *sums, unsigned slot)
+{
+    return (double)(sums->runs / sums->slots + (slot && slot <= sums->runs % sums->slots));
+}
+
+static double median_sum(const struct sums *sums)
+{
+    double values[WIRE_CLONE_REPEATS];
+    size_t count = 0;
+    for (unsigned s = 0; s < sums->slots; s++) {
+        size_t at = count;
+        if (runs_in(sums, s) < 1)
+            continue;
+        for (; at > 0 && values[at - 1] > sums->ticks[s]; at--)
+            values[at] = values[at - 1];
+        values[at] = sums->ticks[s];
+        count++;
+    }
+    return count ? values[count / 2] : 0;
+}
+
+/* Of all slots but those in which the thread lost its processor. False: there are none. */
+static bool mean_of(const struct attempt *attempt, const struct sums *sums, double *ticks,
+                    double *progress)
+{
+    double most = median_sum(sums) + LOST_US * (double)US * attempt->service->ticks_a_ns, runs = 0;
+    *ticks = *progress = 0;
+    for (unsigned s = 0; s < sums->slots; s++) {
+        if (sums->ticks[s] > most)
+            continue;
+        runs += runs_in(sums, s);
+        *ticks += sums->ticks[s];
+        *progress += sums->progress[s];
+    }
+    *ticks /= runs;
+    *progress /= runs;
+    return runs > 0;
 }
 
 /* ---- how long stamps and cycles take ------------------------------------------------------------ */
@@ -198,10 +253,27 @@ static bool run_plain(struct attempt *attempt, const struct wire_clone *made, ui
     return inject_borrow_restore(&attempt->loan, attempt->service->state);
 }
 
+/* The least mean of a slot. */
+static bool calibrate_nest(struct attempt *attempt)
+{
+    struct wire_clone_control control;
+    uint64_t least = UINT64_MAX;
+    if (!place(attempt, attempt->service->stamps, 1) ||
+        execute(attempt, EXECUTE_US) != INJECT_EXECUTED || !read_control(attempt, &control) ||
+        control.executions != CLONE_STAMPS)
+        return false;
+    for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++)
+        least = control.slots[s].ticks < least ? control.slots[s].ticks : least;
+    attempt->nest_stamps = (double)least / (CLONE_STAMPS / WIRE_CLONE_SLOTS);
+    return inject_borrow_restore(&attempt->loan, attempt->service->state);
+}
+
 static bool calibrate(struct attempt *attempt)
 {
     double chain;
-    if (!run_plain(attempt, attempt->service->nothing, WIRE_CLONE_REPEATS_MAX, &attempt->stamps))
+    if (attempt->hot->clone.nest.code && !calibrate_nest(attempt))
+        return false;
+    if (!run_plain(attempt, attempt->service->nothing, WIRE_CLONE_REPEATS - 1, &attempt->stamps))
         return false;
     attempt->stop_ns = (double)attempt->loan.cpu_ns;
     if (!run_plain(attempt, attempt->service->chain, 3, &chain) || chain <= attempt->stamps)
@@ -227,11 +299,10 @@ static uint64_t counter_at(const struct wire_clone *made, const struct user_regs
     return registers_of(registers).general[made->counter];
 }
 
-static uint64_t last_counter(const struct wire_clone *made, const struct attempt *attempt,
+static uint64_t last_counter(const struct wire_clone *made, uint64_t counter,
                              const struct wire_clone_control *control)
 {
-    return made->counter <= BASE_RDX ? control->last[made->counter]
-                                     : counter_at(made, &attempt->loan.registers);
+    return made->counter <= BASE_RDX ? control->last[made->counter] : counter;
 }
 
 /* ---- the clone ---------------------------------------------------------------------------------- */
@@ -246,16 +317,20 @@ static bool take_clone(struct attempt *attempt, enum inject_executed executed,
     double ticks = least_ticks(control, repeat);
     if (ticks >= 0) { /* each run of them makes as many iterations */
         pair->clone = ticks - attempt->stamps;
-        pair->clone_turns = executed == INJECT_EXECUTED
-                                ? turns_between(made, counter_at(made, before),
-                                                last_counter(made, attempt, control))
-                                : 0;
+        pair->clone_turns =
+            executed == INJECT_EXECUTED
+                ? turns_between(
+                      made, counter_at(made, before),
+                      last_counter(made, counter_at(made, &attempt->loan.registers), control))
+                : 0;
+        pair->least = pair->clone;
         return pair->clone > 0;
     }
     if (offset < made->loop_start || offset >= made->loop_end)
         return false;
     pair->cut = true;
     pair->clone = executed_ticks(attempt);
+    pair->least = pair->clone;
     pair->clone_turns =
         turns_between(made, counter_at(made, before), counter_at(made, &attempt->loan.registers));
     return pair->clone_turns >= TURNS_LEAST;
@@ -276,97 +351,175 @@ static bool run_clone(struct attempt *attempt, uint64_t repeat)
 /* If some of several runs were completed, how many iterations each makes is seen by one more. */
 static bool run_clones(struct attempt *attempt)
 {
-    if (!run_clone(attempt, WIRE_CLONE_REPEATS_MAX))
+    if (!run_clone(attempt, WIRE_CLONE_REPEATS - 1))
         return false;
     if (attempt->pair.cut || attempt->pair.clone_turns != 0 || !attempt->hot->clone.made->step)
         return true;
     double least = attempt->pair.clone;
     if (!run_clone(attempt, 1) || attempt->pair.cut)
         return false;
-    attempt->pair.clone = least < attempt->pair.clone ? least : attempt->pair.clone;
+    attempt->pair.clone = fmin(least, attempt->pair.clone);
+    attempt->pair.least = attempt->pair.clone;
     return true;
+}
+
+/* ---- copies of what the program has -------------------------------------------------------------- */
+
+/* What comes of one. */
+struct copied {
+    enum inject_executed executed;
+    struct wire_clone_control control; /* when the execution ended, or was cut off */
+    uint64_t counter;
+    bool lost; /* the thread is gone, or where nobody can say */
+};
+
+/* The thread has executed the copy to its end: it goes on where the program would. */
+static bool go_behind(struct attempt *attempt, const struct wire_clone *code)
+{
+    struct wire_clone_control control;
+    struct user_regs_struct *registers = &attempt->loan.registers;
+    if (!read_control(attempt, &control) || control.exit >= code->exit_count)
+        return false;
+    registers->rax = control.last[BASE_RAX];
+    registers->rcx = control.last[BASE_RCX];
+    registers->rdx = control.last[BASE_RDX];
+    registers->eflags = wire_clone_flags(registers->eflags, control.last_flags);
+    registers->rip = code->exits[control.exit] + attempt->places.bias;
+    return inject_borrow_move(&attempt->loan);
+}
+
+/* In the middle of it: the same place of the program. */
+static bool go_over(struct attempt *attempt, const struct clone_copy *copy)
+{
+    uint64_t offset = attempt->loan.registers.rip - attempt->places.text;
+    size_t at = BASE_FIRST(i, copy->place_count, copy->places[i].at >= offset);
+    if (at == copy->place_count || copy->places[at].at != offset)
+        return false;
+    attempt->loan.registers.rip = copy->places[at].address + attempt->places.bias;
+    return inject_borrow_move(&attempt->loan);
+}
+
+/*
+ * From the code before the loop the thread goes back to where it was: nothing has happened. Among time stamps it goes on step by
+ * step, in the code behind the loop to its end. Of a fault the program hears when it executes the same instruction in its own place.
+ */
+static bool leave(struct attempt *attempt, const struct clone_copy *copy,
+                  enum inject_executed executed)
+{
+    struct inject_loan *loan = &attempt->loan;
+    for (unsigned i = 0; i < LEAVE_MAX; i++) {
+        uint64_t offset = loan->registers.rip - attempt->places.text;
+        if (loan->gone)
+            return false;
+        if (executed == INJECT_EXECUTED)
+            return go_behind(attempt, copy->code);
+        if (offset < copy->code->loop_start)
+            return inject_borrow_restore(loan, attempt->service->state);
+        if (go_over(attempt, copy))
+            return true;
+        executed = offset < copy->code->loop_end
+                       ? inject_borrow_step(loan)
+                       : inject_borrow_execute(loan, attempt->places.text_end, REST_US * US);
+    }
+    return false;
+}
+
+/* True: the loop was executed, or part of it. */
+static bool run_copy(struct attempt *attempt, const struct clone_copy *copy, uint64_t us,
+                     struct copied *copied)
+{
+    struct inject_loan *loan = &attempt->loan;
+    *copied = (struct copied){.executed = INJECT_LOST};
+    if (!place(attempt, copy->code, 1))
+        return false;
+    copied->executed = execute(attempt, us);
+    attempt->own_ns = (double)loan->cpu_ns;
+    bool begun = !loan->gone &&
+                 loan->registers.rip - attempt->places.text >= copy->code->loop_start &&
+                 read_control(attempt, &copied->control);
+    copied->counter = counter_at(copy->code, &loan->registers);
+    copied->lost = !leave(attempt, copy, copied->executed);
+    return begun && !copied->lost &&
+           (copied->executed == INJECT_EXECUTED || copied->executed == INJECT_CUT);
 }
 
 /* ---- the loop itself ---------------------------------------------------------------------------- */
 
-/* The thread has executed the copy to its end: it goes on where the loop would. */
-static bool go_behind(struct attempt *attempt, const struct wire_clone_control *control)
+static bool take_loop(struct attempt *attempt, const struct copied *copied)
 {
-    const struct wire_clone *twin = attempt->hot->clone.twin;
-    struct user_regs_struct *registers = &attempt->loan.registers;
-    if (control->exit >= twin->exit_count)
-        return false;
-    registers->rax = control->last[BASE_RAX];
-    registers->rcx = control->last[BASE_RCX];
-    registers->rdx = control->last[BASE_RDX];
-    registers->eflags = wire_clone_flags(registers->eflags, control->last_flags);
-    registers->rip = twin->exits[control->exit] + attempt->places.bias;
-    return inject_borrow_move(&attempt->loan);
-}
-
-/* In the middle of it: the same place of the loop. */
-static bool go_over(struct attempt *attempt)
-{
-    const struct clone *clone = &attempt->hot->clone;
-    uint64_t offset = attempt->loan.registers.rip - attempt->places.text;
-    size_t at = BASE_FIRST(i, clone->place_count, clone->places[i].at >= offset);
-    if (at == clone->place_count || clone->places[at].at != offset)
-        return false;
-    attempt->loan.registers.rip = clone->places[at].address + attempt->places.bias;
-    return inject_borrow_move(&attempt->loan);
-}
-
-static bool take_loop(struct attempt *attempt, enum inject_executed executed,
-                      const struct wire_clone_control *control, uint64_t counter)
-{
-    const struct wire_clone *twin = attempt->hot->clone.twin;
+    const struct wire_clone *twin = attempt->hot->clone.twin.code;
     uint64_t from = counter_at(twin, &attempt->service->state->registers);
     struct trial_pair *pair = &attempt->pair;
-    pair->loop_turns = turns_between(twin, from, counter);
-    pair->cut |= executed == INJECT_CUT;
+    pair->loop_turns = turns_between(twin, from,
+                                     copied->executed == INJECT_EXECUTED
+                                         ? last_counter(twin, copied->counter, &copied->control)
+                                         : copied->counter);
+    pair->cut |= copied->executed == INJECT_CUT;
     pair->loop = executed_ticks(attempt);
-    if (executed == INJECT_CUT)
+    if (copied->executed == INJECT_CUT)
         return pair->loop_turns >= TURNS_LEAST;
     /* Both are too long where the thread was interrupted, but not for the same reasons. */
     pair->loop = fmin(pair->loop > LONG_TICKS ? pair->loop : INFINITY,
-                      (double)control->ticks[1] - attempt->stamps);
+                      (double)copied->control.ticks[1] - attempt->stamps);
     return pair->loop > 0;
 }
 
-/*
- * From the copy's code before the loop the thread goes back to where it was: nothing has happened. From that behind
- * it it goes on to the end. Of a fault the program hears when it executes the same instruction in its own place.
- */
-static bool run_loop(struct attempt *attempt, bool *lost)
+static bool run_loop(struct attempt *attempt)
 {
-    const struct wire_clone *twin = attempt->hot->clone.twin;
-    struct wire_clone_control control;
-    *lost = false;
-    if (!place(attempt, twin, 1))
-        return false;
-    enum inject_executed executed = execute(attempt, EXECUTE_US);
-    attempt->own_ns = (double)attempt->loan.cpu_ns;
-    for (unsigned i = 0;; i++) {
-        uint64_t offset = attempt->loan.registers.rip - attempt->places.text;
-        *lost = attempt->loan.gone;
-        if (attempt->loan.gone)
-            return false;
-        if (executed == INJECT_EXECUTED) {
-            *lost = !read_control(attempt, &control) || !go_behind(attempt, &control);
-            return !*lost && i == 0 &&
-                   take_loop(attempt, executed, &control,
-                             counter_at(twin, &attempt->loan.registers));
-        }
-        uint64_t counter = counter_at(twin, &attempt->loan.registers);
-        if (offset < twin->loop_start) {
-            *lost = !inject_borrow_restore(&attempt->loan, attempt->service->state);
-            return false;
-        }
-        if (go_over(attempt))
-            return executed == INJECT_CUT && read_control(attempt, &control) &&
-                   take_loop(attempt, executed, &control, counter);
-        executed = inject_borrow_execute(&attempt->loan, attempt->places.text_end, REST_US * US);
+    struct copied copied;
+    return run_copy(attempt, &attempt->hot->clone.twin, EXECUTE_US, &copied) &&
+           take_loop(attempt, &copied);
+}
+
+/* ---- the loop among those around it --------------------------------------------------------------- */
+
+static bool take_nest(struct attempt *attempt, const struct wire_clone_control *control)
+{
+    const struct wire_clone *code = attempt->hot->clone.nest.code;
+    struct sums sums = {.slots = WIRE_CLONE_SLOTS, .runs = control->executions};
+    struct trial_pair *pair = &attempt->pair;
+    double ticks, progress;
+    for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++) {
+        sums.ticks[s] = (double)control->slots[s].ticks;
+        sums.progress[s] = (double)control->slots[s].progress;
     }
+    if (control->executions < EXECUTIONS_LEAST || !mean_of(attempt, &sums, &ticks, &progress))
+        return false;
+    pair->between = true;
+    pair->loop = ticks - attempt->nest_stamps;
+    pair->loop_turns = code->step ? progress / (double)code->step : 0;
+    return pair->loop > 0 && pair->loop_turns >= 0;
+}
+
+/*
+ * The clone again, for as long as the loops around the loop will be executed: a neighbour on the same core slows down a mean
+ * of both, but not the least of some microseconds. Whatever comes of it, the thread is again as it was, if that is possible.
+ */
+static bool run_mean(struct attempt *attempt)
+{
+    struct wire_clone_control control;
+    struct sums sums = {.slots = WIRE_CLONE_REPEATS};
+    double ticks, progress, once = attempt->pair.clone + attempt->stamps;
+    sums.runs = (uint64_t)(MEAN_US * (double)US * attempt->service->ticks_a_ns / once) + 1;
+    if (!place(attempt, attempt->hot->clone.made, sums.runs) ||
+        execute(attempt, MEAN_US * 4 * US) != INJECT_EXECUTED || !read_control(attempt, &control))
+        return false;
+    for (unsigned s = 0; s < WIRE_CLONE_REPEATS; s++)
+        sums.ticks[s] = (double)control.ticks[s];
+    if (!inject_borrow_restore(&attempt->loan, attempt->service->state) ||
+        !mean_of(attempt, &sums, &ticks, &progress))
+        return false;
+    attempt->pair.clone = ticks - attempt->stamps;
+    return attempt->pair.clone > 0;
+}
+
+/* False: of no use; *left: the thread is where the loop can no longer be executed from its head. */
+static bool run_nest(struct attempt *attempt, bool *left)
+{
+    struct copied copied;
+    bool good = run_copy(attempt, &attempt->hot->clone.nest, NEST_US, &copied);
+    *left = good || copied.lost || copied.executed != INJECT_LOST;
+    return good && take_nest(attempt, &copied.control);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
@@ -395,18 +548,26 @@ static bool come_to_head(struct attempt *attempt)
     return inject_borrow_until(loan, &attempt->head, 1, outside ? RETURN_US * US : LEAVE_US * US);
 }
 
+static bool is_short(const struct attempt *attempt)
+{
+    return attempt->hot->clone.nest.code && !attempt->pair.cut && attempt->pair.clone < SHORT_TICKS;
+}
+
 static enum trial_outcome try_it(struct attempt *attempt)
 {
     struct inject_loan *loan = &attempt->loan;
-    bool lost = false;
+    bool left = false, good = false;
     if (!inject_borrow_save(loan, attempt->service->state) || !is_same_code(attempt))
         return TRIAL_REFUSED;
-    if (!calibrate(attempt) || !run_clones(attempt)) {
+    if (!calibrate(attempt) || !run_clones(attempt) || (is_short(attempt) && !run_mean(attempt))) {
         if (!loan->gone && !inject_borrow_restore(loan, attempt->service->state))
             return TRIAL_REFUSED;
         return TRIAL_DISTURBED;
     }
-    bool good = run_loop(attempt, &lost);
+    if (is_short(attempt))
+        good = run_nest(attempt, &left);
+    if (!good && !left)
+        good = run_loop(attempt);
     return good ? TRIAL_DONE : TRIAL_DISTURBED;
 }
 

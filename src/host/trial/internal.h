@@ -62,7 +62,7 @@ struct trial_service {
     size_t maps_count, maps_capacity;
     struct trial_hot **hot;
     size_t hot_count, hot_capacity;
-    struct wire_clone *nothing, *chain;
+    struct wire_clone *nothing, *chain, *stamps;
     struct inject_state *state;
     struct wire_clone_yard *yard;
     uint8_t *text; /* of code that is placed */

@@ -187,7 +187,8 @@ struct trial_service *trial_open(const struct trial_request *request)
     service->text = malloc(WIRE_CLONE_CODE_MAX + WIRE_CLONE_ENDS);
     if (service->state && service->yard && service->text &&
         clone_of_chain(0, &service->nothing) == BASE_OK &&
-        clone_of_chain(TRIAL_CHAIN_CYCLES, &service->chain) == BASE_OK)
+        clone_of_chain(TRIAL_CHAIN_CYCLES, &service->chain) == BASE_OK &&
+        clone_of_stamps(&service->stamps) == BASE_OK)
         return service;
     trial_close(service);
     return NULL;
@@ -284,6 +285,7 @@ void trial_close(struct trial_service *service)
     free(service->hushed);
     free(service->nothing);
     free(service->chain);
+    free(service->stamps);
     free(service->state);
     free(service->yard);
     free(service->text);

@@ -7,7 +7,8 @@
  * between the same time stamps, and goes on behind it. After MHAOTEU part II (mpc).
  *
  * Of a loop that takes long, a part is executed: a clone is cut off after some time, and the copy goes over into the loop itself
- * where it is then. A trial during which the thread lost its processor is not counted.
+ * where it is then. Of a loop that takes little at a time the loops around it are executed, as a copy, with time stamps around each of its
+ * executions: one that follows a stop would find in the caches what that has left. A trial during which the thread lost its processor is not counted.
  *
  * Works in a thread of its own, which takes a small part of the program's time at most. Never prints, never exits. All
  * functions are for one thread, the caller's.
@@ -40,11 +41,14 @@ struct trial_request {
 /* Ticks are of the time stamp counter, without what the stamps take. */
 struct trial_pair {
     double clone, loop; /* ticks */
+    double least;       /* of all the times that the clone was executed */
     double clone_turns,
         loop_turns; /* iterations; 0: not known, but as many in both if both were executed to the end */
     double ticks_a_cycle;
     bool entered; /* from the loop's first iteration on; else from one in between */
     bool cut;     /* one of both */
+    bool
+        between; /* loop: the mean of executions that followed each other undisturbed, others than the clone's */
 };
 
 struct trial_loop {
