@@ -62,11 +62,12 @@ static uint32_t followed(const struct wire_clone *made)
 }
 
 /* What the kernel does by itself, and with a clone or its loop's twin in between. */
-static void run_with(const struct kernel *kernel, const struct runner_loop *loop, bool twin,
+static void run_with(const struct kernel *kernel, const struct runner_loop *loop, int what,
                      struct runner_seen *seen)
 {
-    struct runner_call call = {arrays[0] + 8, arrays[1] + 8, arrays[2] + 8, COUNT - 3,
-                               twin ? 1 : 3,  twin,          look,          NULL};
+    struct runner_call call = {
+        arrays[0] + 8, arrays[1] + 8, arrays[2] + 8, COUNT - 3, what == RUN_CLONE ? 3 : 1,
+        what,          look,          NULL};
     set_arrays();
     kernel->run(call.a, call.b, call.c, call.n);
     memcpy(arrays[3], arrays[0], COUNT * sizeof **arrays);
@@ -78,8 +79,8 @@ static void run_with(const struct kernel *kernel, const struct runner_loop *loop
 static void run_loop(const struct kernel *kernel, const struct runner_loop *loop, bool *moved)
 {
     struct runner_seen seen, twin;
-    run_with(kernel, loop, false, &seen);
-    run_with(kernel, loop, true, &twin);
+    run_with(kernel, loop, RUN_CLONE, &seen);
+    run_with(kernel, loop, RUN_TWIN, &twin);
     assert_int_equal(seen.entered, twin.entered);
     if (!seen.entered)
         return;
@@ -129,10 +130,39 @@ static void kernels_are_cloned_or_have_a_reason(void **state)
         each_kernel(&kernels[k]);
 }
 
+/* From the first entry of an inner loop to the end of the kernel, or to where the nest is left for a call. */
+static void each_nest(const struct kernel *kernel)
+{
+    struct runner_loop loops[LOOPS];
+    unsigned count = runner_loops(kernel, model, loops, LOOPS), nests_run = 0;
+    for (unsigned l = 0; l < count; l++) {
+        struct runner_seen seen;
+        const struct wire_clone *code = loops[l].clone.nest.code;
+        if (code) {
+            assert_true(wire_clone_check(code, code->bytes));
+            assert_true(loops[l].clone.nest_loop != loops[l].loop);
+            run_with(kernel, &loops[l], RUN_NEST, &seen);
+            assert_true(seen.entered && seen.executions > 4);
+            assert_true(seen.progress && seen.progress % code->step == 0);
+            assert_true(seen.progress / code->step >= (int64_t)seen.executions);
+            nests_run++;
+        }
+        runner_loop_end(&loops[l]);
+    }
+    assert_true(nests_run > 0);
+}
+
+static void nests_are_what_the_program_has(void **state)
+{
+    for (unsigned k = 0; k < nest_count; k++)
+        each_nest(&nests[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_cloned_or_have_a_reason),
+        cmocka_unit_test(nests_are_what_the_program_has),
     };
     return cmocka_run_group_tests_name("clone", tests, start, stop);
 }

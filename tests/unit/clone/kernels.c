@@ -188,6 +188,49 @@ KERNEL(carries) /* the carry goes from iteration to iteration, and into the firs
                      : "r8", "memory");
 }
 
+/* ---- loops in loops ---------------------------------------------------------------------------------------- */
+
+enum { ROW = 40 };
+
+KERNEL(rows)
+{
+    for (long r = 0; r < n / ROW; r++)
+        for (long i = 0; i < ROW; i++)
+            a[r * ROW + i] = a[r * ROW + i] * .5 + b[i] * c[r];
+}
+
+KERNEL(
+    triangle) /* a way around the inner loop, two loops in one, and a call in the middle of it all */
+{
+    double sum = 0;
+    for (long r = 0; r < n / ROW; r++) {
+        if (r & 1)
+            continue;
+        for (long i = 0; i < r; i++)
+            sum += b[i] * c[r + i];
+        for (long i = r; i < 2 * r; i++) {
+            ONE;
+            a[i] += sum;
+        }
+        if (r == 20)
+            sum = cos(sum);
+    }
+}
+
+/* Flags, rax and rdx go into the inner loop and come out of it. */
+KERNEL(crossed)
+{
+    __asm__ volatile(
+        "xor %%eax, %%eax; mov $7, %%edx; mov %2, %%r8\n"
+        "1: mov $0, %%ecx; mov $13, %%r10d; bt $0, %%r8\n"
+        "2: mov (%1,%%rcx,8), %%r9; adc %%r9, %%rax; lea 1(%%rcx), %%rcx; dec %%r10d; jnz 2b\n"
+        "adc %%rdx, %%rdx; mov %%rax, (%0,%%r8,8); add %%rdx, (%0,%%r8,8)\n"
+        "dec %%r8; jnz 1b"
+        : "+r"(a), "+r"(b)
+        : "r"(n)
+        : "rax", "rcx", "rdx", "r8", "r9", "r10", "memory", "cc");
+}
+
 /* ---- not eligible ------------------------------------------------------------------------------------------ */
 
 KERNEL(search)
@@ -317,3 +360,10 @@ const struct kernel kernels[] = {
     ENTRY(switches, CLONE_INDIRECT),
 };
 const unsigned kernel_count = sizeof kernels / sizeof *kernels;
+
+const struct kernel nests[] = {
+    ENTRY(rows, CLONE_ELIGIBLE),
+    ENTRY(triangle, CLONE_ELIGIBLE),
+    ENTRY(crossed, CLONE_ELIGIBLE),
+};
+const unsigned nest_count = sizeof nests / sizeof *nests;

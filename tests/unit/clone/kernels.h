@@ -18,5 +18,8 @@ struct kernel {
 
 extern const struct kernel kernels[];
 extern const unsigned kernel_count;
+/* Loops in loops. */
+extern const struct kernel nests[];
+extern const unsigned nest_count;
 
 #endif

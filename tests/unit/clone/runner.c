@@ -94,7 +94,10 @@ static void take_general(const ucontext_t *context, uint64_t out[BASE_GENERAL_RE
 
 static const struct wire_clone *made_of(void)
 {
-    return run.call->twin ? run.loop->clone.twin : run.loop->clone.made;
+    const struct clone *clone = &run.loop->clone;
+    return run.call->what == RUN_TWIN   ? clone->twin.code
+           : run.call->what == RUN_NEST ? clone->nest.code
+                                        : clone->made;
 }
 
 static uint64_t looked_at(void)
@@ -118,6 +121,7 @@ static void start_clone(ucontext_t *context)
     run.seen->filled = wire_clone_fill(made, 0, &registers, &memory, run.yard);
     run.seen->entered = true;
     run.seen->before = looked_at();
+    memset(&run.yard->control, 0, sizeof run.yard->control);
     run.yard->control.leave = (uint64_t)run.leave;
     run.yard->control.repeat = run.call->repeat;
     run.yard->control.limit = UINT64_MAX;
@@ -165,7 +169,10 @@ static void end_clone(ucontext_t *context)
     seen->ticks = UINT64_MAX;
     for (unsigned i = 1; i <= run.call->repeat; i++)
         seen->ticks = control->ticks[i] < seen->ticks ? control->ticks[i] : seen->ticks;
-    if (run.call->twin)
+    seen->executions = control->executions;
+    for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++)
+        seen->progress += control->slots[s].progress;
+    if (run.call->what != RUN_CLONE)
         go_on(context);
     else
         restore(context);
@@ -250,13 +257,14 @@ uint64_t runner_stamps(void)
     wire_clone_place(nothing, (uint64_t)run.yard, 0, 0, run.code);
     /* It ends in a jump: to behind the one that leads to it. */
     for (unsigned i = 0; i < 1000; i++) {
-        run.yard->control.repeat = WIRE_CLONE_REPEATS_MAX;
+        memset(&run.yard->control, 0, sizeof run.yard->control);
+        run.yard->control.repeat = WIRE_CLONE_REPEATS - 1;
         run.yard->control.limit = UINT64_MAX;
         __asm__ volatile("lea 1f(%%rip), %0; mov %0, %2; jmp *%1; 1:"
                          : "=&r"(behind)
                          : "r"(run.code), "m"(run.yard->control.leave)
                          : "rax", "rcx", "rdx", "cc", "memory");
-        for (unsigned k = 1; k <= WIRE_CLONE_REPEATS_MAX; k++)
+        for (unsigned k = 1; k < WIRE_CLONE_REPEATS; k++)
             least = run.yard->control.ticks[k] < least ? run.yard->control.ticks[k] : least;
     }
     return least;

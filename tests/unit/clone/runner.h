@@ -30,14 +30,20 @@ struct runner_seen {
     uint64_t head[BASE_GENERAL_REGISTERS]; /* at its first instruction */
     uint64_t cloned_exit, original_exit;
     uint64_t before, after; /* of memory, by `look`, around the clone */
+    uint64_t executions;    /* of a nest's loop */
+    int64_t progress;       /* likewise, of its counter */
 };
 
 struct runner_call {
     double *a;
     const double *b, *c;
     long n;
-    unsigned repeat;                 /* of the clone */
-    bool twin;                       /* the loop's twin instead, which does the loop's work */
+    unsigned repeat; /* of the clone */
+    enum {
+        RUN_CLONE,
+        RUN_TWIN,
+        RUN_NEST
+    } what;                          /* the loop's twin, or its nest, which do the loop's work */
     uint64_t (*look)(void *context); /* a number made of what the clone must not change; NULL */
     void *context;
 };
