@@ -218,3 +218,38 @@ bool assess_ceiling(struct profile *profile, const struct trial_result *result, 
     profile->ceiling_runs[profile->ceiling_runs_count - 1] = made;
     return true;
 }
+
+/* NULL stays NULL. False: no memory. */
+static bool copy_text(struct profile *profile, const char **text)
+{
+    const char *from = *text;
+    *text = from ? profile_keep(profile, from) : NULL;
+    return !from || *text;
+}
+
+static bool take_loop(struct profile *profile, struct profile_ceiling_loop row)
+{
+    if (!copy_text(profile, &row.function) || !copy_text(profile, &row.file) ||
+        !copy_text(profile, &row.module) || !copy_text(profile, &row.reason) ||
+        !copy_text(profile, &row.reason_id) || !copy_text(profile, &row.reason_file))
+        return false;
+    struct profile_ceiling_loop *added = profile_add_ceiling_loops(profile);
+    if (added)
+        *added = row;
+    return added;
+}
+
+bool assess_take_ceiling(const struct profile *tried, struct profile *profile)
+{
+    profile->ceiling_runs_count = profile->ceiling_loops_count = 0;
+    if (!tried->ceiling_runs_count)
+        return true;
+    struct profile_ceiling_run *run = profile_add_ceiling_runs(profile);
+    if (!run)
+        return false;
+    *run = tried->ceiling_runs[0];
+    for (size_t i = 0; i < tried->ceiling_loops_count; i++)
+        if (!take_loop(profile, tried->ceiling_loops[i]))
+            return false;
+    return true;
+}

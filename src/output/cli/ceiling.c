@@ -120,18 +120,26 @@ static void tell_refused(struct ceiling *ceiling, struct profile *profile)
     sequel_degraded(profile, ceiling->refused_text);
 }
 
+/* Reads the profile at `path` and adds the loops. False: error. */
+static bool add_loops(struct ceiling *ceiling, const char *path, size_t limit,
+                      struct profile **profile, char *error)
+{
+    snprintf(error, LAUNCH_ERROR_BYTES, "%s.", base_status_text(BASE_NO_MEMORY));
+    if (profile_read(path, profile, error, LAUNCH_ERROR_BYTES) != BASE_OK ||
+        !assess_ceiling(*profile, &ceiling->result, limit))
+        return false;
+    tell_refused(ceiling, *profile);
+    return true;
+}
+
 static void attach(struct recording *recording)
 {
     struct ceiling *ceiling = recording->sequel_state;
     struct profile *profile = NULL;
     char error[LAUNCH_ERROR_BYTES];
-    snprintf(error, sizeof error, "%s.", base_status_text(BASE_NO_MEMORY));
-    bool good = profile_read(recording->written, &profile, error, sizeof error) == BASE_OK &&
-                assess_ceiling(profile, &ceiling->result,
-                               recording->settings->limit == 0 ? SIZE_MAX : LOOPS_LISTED);
-    if (good)
-        tell_refused(ceiling, profile);
-    if (!good || !sequel_replace(recording, profile, error))
+    size_t limit = recording->settings->limit == 0 ? SIZE_MAX : LOOPS_LISTED;
+    if (!add_loops(ceiling, recording->written, limit, &profile, error) ||
+        !sequel_replace(recording, profile, error))
         say("%s", error);
     profile_free(profile);
 }
@@ -152,6 +160,62 @@ static int ceiling_run(const struct settings *settings, int count, char **operan
     model_close(ceiling.model);
     free(ceiling.words);
     return code;
+}
+
+/* ---- beside another recording ---------------------------------------------------------------------- */
+
+/* A further run, and what is launched for it. */
+struct tried_run {
+    struct further_run run; /* the first member */
+    struct ceiling *ceiling;
+};
+
+static enum launch_outcome launch_further(struct further_run *run)
+{
+    struct ceiling *ceiling = ((struct tried_run *)run)->ceiling;
+    return launch_clones(run->program, &ceiling->request, &ceiling->result, run->result,
+                         run->error);
+}
+
+/* The profile of the run, with the loops, at `place`. */
+static bool write_further(struct recording *recording, struct ceiling *ceiling, const char *place)
+{
+    struct profile *profile = NULL;
+    bool good = recording_import(recording, "live", place) == BASE_OK &&
+                add_loops(ceiling, place, LOOPS_LISTED, &profile, recording->error) &&
+                profile_write(profile, place, recording->error, sizeof recording->error) == BASE_OK;
+    profile_free(profile);
+    return good;
+}
+
+bool ceiling_further(const struct recording *first, const struct model *model,
+                     further_record *record, void *context, const char *place, char *error)
+{
+    struct ceiling ceiling = {
+        .request = {.model = model, .symbols = symbol_options(first->settings)}};
+    struct launch_request program = *first->program;
+    struct recording recording = {.settings = first->settings,
+                                  .verb = "ceiling",
+                                  .output = first->written,
+                                  .command = first->command,
+                                  .log = -1,
+                                  .region = -1,
+                                  .program = &program,
+                                  .config = &program.config};
+    struct tried_run further = {
+        {&program, &recording.result, recording.error, context, launch_further}, &ceiling};
+    program.config.kinds = program.config.sharing_ms = program.config.ahead = 0;
+    strcpy(recording.path, first->path);
+    program.path = recording.path;
+    bool good = launch_log_create(recording.output, recording.log_path, &recording.log,
+                                  recording.error) == LAUNCH_OK;
+    program.log = recording.log;
+    good = good && record(&further.run) == LAUNCH_OK && write_further(&recording, &ceiling, place);
+    if (!good)
+        snprintf(error, LAUNCH_ERROR_BYTES, "%s", recording.error);
+    recording_close(&recording, false);
+    trial_result_free(&ceiling.result);
+    return good;
 }
 
 /* ---- the command line ------------------------------------------------------------------------------ */

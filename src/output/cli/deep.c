@@ -2,6 +2,7 @@
 /*
  * A command that is run once more in other ways, and what that gives for the findings:
  *
+ *   ceilings   of the loops with most CPU time: how fast they would be with their data in the first-level cache, as by `headroom ceiling`
  *   waits      of programs with several threads: executions of functions timed, as by `headroom interference`
  *   counts     all accesses counted by the exact engine: the share of waste at the lines of findings
  *   distances  by the same, how far apart uses of the same data are: the misses there
@@ -20,6 +21,7 @@
 #include "cli/sequel.h"
 
 #include "assess/assess.h"
+#include "assess/ceiling.h"
 #include "gain/attach.h"
 #include "model/model.h"
 
@@ -108,6 +110,11 @@ static bool record_waits(struct deep *deep)
     return spans_further(deep->first, record_run, deep, deep->place, deep->error);
 }
 
+static bool record_ceilings(struct deep *deep)
+{
+    return ceiling_further(deep->first, deep->model, record_run, deep, deep->place, deep->error);
+}
+
 static bool record_counts(struct deep *deep)
 {
     bool good = record_exact(deep, "waste", EXACT_KINDS, 1);
@@ -187,7 +194,14 @@ static bool has_loops(const struct profile *profile)
     return profile->limit_runs_count && profile->limit_runs[0].cycle_ns > 0;
 }
 
+static bool has_bounds(const struct profile *profile)
+{
+    return profile->limit_loops_count;
+}
+
 static const struct step steps[] = {
+    {"try its loops with their data in the first-level cache", 1, false, has_bounds,
+     record_ceilings, assess_take_ceiling}, /* the first one: deep_ceiling */
     {"time executions of functions", 1, false, has_threads, record_waits, gain_attach_waits},
     {"count all accesses", SLOWER_LEAST, true, always, record_counts, gain_attach},
     {"measure how far apart uses of the same data are", SLOWER_LEAST_FOLLOWED, true, always,
@@ -409,6 +423,15 @@ void deep_distances(struct recording *recording, const struct sequel *sequel)
     struct deep deep;
     begin(&deep, recording, sequel);
     deep.step = &step;
+    take_step(&deep);
+}
+
+void deep_ceiling(struct recording *recording, const struct sequel *sequel, struct model *model)
+{
+    struct deep deep;
+    begin(&deep, recording, sequel);
+    deep.model = model;
+    deep.step = &steps[0];
     take_step(&deep);
 }
 

@@ -25,7 +25,7 @@ enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096, 
 struct limits_settings {
     const char *machine, *latency, *memory, *only, *levels, *graph, *schedule, *profile, *hex,
         *hex_file, *source_graph, *vertices;
-    int loop, measure;
+    int loop, measure, ceiling;
     uint64_t max_s;
 };
 
@@ -588,7 +588,13 @@ static bool bound_run(struct recording *recording, struct assessing *assessing, 
     return sequel_replace(recording, assessing->profile, assessing->error);
 }
 
-/* Schedules of what the second run has seen executed. */
+/* Is there a run under the exact engine? */
+static bool counts(const struct settings *settings)
+{
+    return own(settings)->measure || own(settings)->schedule;
+}
+
+/* Schedules of what that run has seen executed. */
 static bool schedule_run(struct recording *recording, struct assessing *assessing)
 {
     profile_free(assessing->profile);
@@ -612,19 +618,22 @@ static void attach(struct recording *recording)
     if (!goes_on)
         return;
     recording_note_signals();
-    deep_iterations(recording, &assessing->sequel);
-    if (assessing->memory.memory.models >> EXECUTED_EXPECTED & 1)
+    if (own(assessing->settings)->ceiling)
+        deep_ceiling(recording, &assessing->sequel, assessing->model);
+    if (counts(assessing->settings) && !recording_signalled())
+        deep_iterations(recording, &assessing->sequel);
+    if (assessing->memory.memory.models >> EXECUTED_EXPECTED & 1 && !recording_signalled())
         deep_distances(recording, &assessing->sequel);
     launch_signals_release();
-    if (!schedule_run(recording, assessing))
+    if (counts(assessing->settings) && !schedule_run(recording, assessing))
         say("%s", assessing->error);
 }
 
 static const struct recording_sequel limits_sequel = {.prepare = prepare, .run = attach};
 
-static bool runs_twice(const struct settings *settings)
+static bool runs_again(const struct settings *settings)
 {
-    return own(settings)->measure || own(settings)->schedule;
+    return counts(settings) || own(settings)->ceiling;
 }
 
 /* Asked before the runs: they may take long. */
@@ -645,7 +654,7 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
     int code = check_engine(settings, "limits", count);
     if (code)
         return code;
-    if (!begin(&assessing, settings) || (runs_twice(settings) && !begin_memory(&assessing)) ||
+    if (!begin(&assessing, settings) || (counts(settings) && !begin_memory(&assessing)) ||
         !can_write(&assessing, own(settings)->graph) ||
         !can_write(&assessing, own(settings)->schedule)) {
         say("%s", assessing.error);
@@ -653,7 +662,7 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
         return 125;
     }
     assessing.further =
-        (struct run_settings){.deep = runs_twice(settings), .max_s = own(settings)->max_s};
+        (struct run_settings){.deep = runs_again(settings), .max_s = own(settings)->max_s};
     assessing.sequel.settings = &assessing.further;
     assessing.sequel.levels = assessing.memory.levels;
     assessing.sequel.levels_count = assessing.memory.levels_count;
@@ -675,8 +684,9 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
     if (own(settings)->hex && own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
     if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
-        own(settings)->profile || own(settings)->measure || own(settings)->memory ||
-        own(settings)->only || own(settings)->max_s || names_source(settings) || settings->output)
+        own(settings)->profile || own(settings)->measure || own(settings)->ceiling ||
+        own(settings)->memory || own(settings)->only || own(settings)->max_s ||
+        names_source(settings) || settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
@@ -705,9 +715,9 @@ static int check_options(const struct settings *settings, int files)
     const struct limits_settings *limits = own(settings);
     if (limits->loop)
         return say_usage("limits", "--loop is for --hex and --hex-file");
-    if (limits->max_s && !runs_twice(settings))
-        return say_usage("limits", "--max-time needs --measure or --schedule");
-    if (limits->memory && (files || !(runs_twice(settings) || limits->profile)))
+    if (limits->max_s && !runs_again(settings))
+        return say_usage("limits", "--max-time needs --measure, --schedule or --ceiling");
+    if (limits->memory && (files || !(counts(settings) || limits->profile)))
         return say_usage("limits", "--memory is for what a command executed: --schedule or "
                                    "--measure with one behind --, or --profile");
     if (limits->only && files)
@@ -715,6 +725,8 @@ static int check_options(const struct settings *settings, int files)
                          limits->only);
     if (limits->measure && (files || limits->profile))
         return say_usage("limits", "--measure needs a command that is run, behind --");
+    if (limits->ceiling && (files || limits->profile))
+        return say_usage("limits", "--ceiling needs a command that is run, behind --");
     if (names_source(settings) && !files)
         return say_usage("limits", "--source-graph, --vertices and -D are for FILE:LINE of a "
                                    "source, with its compiler behind --");
@@ -810,11 +822,16 @@ static const struct option_spec limits_options[] = {
          "cycles an iteration took in the first run. Whatever COMMAND does, it does again; what "
          "it then prints is discarded. It reads the same standard input if it is a file. If "
          "the run fails or does not fit into its time, that is said, and nothing is measured."},
+    {"ceiling", 0, OPTION_FLAG, OWN(limits_settings, ceiling), .value = 1,
+     .help = "Run COMMAND once more, as 'headroom ceiling' does, to try its loops with all their "
+             "data in "
+             "the first-level cache, and print beside the bounds how many cycles an iteration then "
+             "takes: "
+             "what is above the bounds without misses, and what misses add."},
     {"max-time", 0, OPTION_NUMBER, OWN(limits_settings, max_s), .low = 1, .high = 1e6,
      .argument = "SECONDS",
-     .help = "With --measure or --schedule: end the second run if it does not end within SECONDS "
-             "of the start "
-             "of the first. Default: 600."},
+     .help = "With --measure, --schedule or --ceiling: end further runs if they do not end within "
+             "SECONDS of the start of the first. Default: 600."},
     {"hex", 0, OPTION_TEXT, OWN(limits_settings, hex), .argument = "DIGITS",
      .help = "Bound the basic block whose bytes these hexadecimal digits are, as if it were "
              "repeated back to back, unrolled."},

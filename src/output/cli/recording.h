@@ -142,4 +142,10 @@ bool exact_further(const struct recording *first, const struct settings *setting
 bool spans_further(const struct recording *first, further_record *record, void *context,
                    const char *place, char *error);
 
+/* Likewise with its loops tried with their data in the first-level cache, as `headroom ceiling` does by itself (ceiling.c).
+   model: by which recurrences are compared. */
+struct model;
+bool ceiling_further(const struct recording *first, const struct model *model,
+                     further_record *record, void *context, const char *place, char *error);
+
 #endif

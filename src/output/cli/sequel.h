@@ -76,6 +76,9 @@ void deep_run(struct recording *recording, const struct sequel *sequel);
 /* Once more to count iterations of the loops that the first profile has bounds of (sequel_clock). */
 void deep_iterations(struct recording *recording, const struct sequel *sequel);
 
+/* Once more to try its loops with their data in the first-level cache. */
+void deep_ceiling(struct recording *recording, const struct sequel *sequel, struct model *model);
+
 /* Once more to measure reuse distances of what the loops executed. */
 void deep_distances(struct recording *recording, const struct sequel *sequel);
 

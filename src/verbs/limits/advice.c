@@ -92,6 +92,11 @@ struct advice limits_advice(const struct limits_loop *loop)
     case LIMITS_RECURRENCE: return advise_recurrence(loop);
     case LIMITS_RESOURCE: return advise_resource(loop);
     case LIMITS_MEMORY:
+        if (limits_misses(loop))
+            return give("limits.misses",
+                        "Use data again while they are in the cache: tile the loops around it, or "
+                        "interchange them; store what is used together side by side. 'headroom "
+                        "reuse' says where the data were used last.");
         return give("limits.unseen", "It takes longer than any of the bounds: caches that miss, "
                                      "mispredicted branches or work in functions that "
                                      "it calls. 'headroom reuse' and 'headroom paths' tell more.");
@@ -112,18 +117,42 @@ static void print_next(const struct limits_loop *loop, char *text, size_t bytes)
     double gain = limits_gain(loop);
     char cycles[32];
     snprintf(cycles, sizeof cycles, "%.3g", loop->next_cycles);
-    print_add(text, bytes, " would allow %s cycle%s: %.0f %% less time", cycles,
-              strcmp(cycles, "1") ? "s" : "", 100 * gain);
+    print_add(text, bytes, " %s %s cycle%s: %.0f %% less time",
+              limits_misses(loop) ? "takes" : "would allow", cycles, strcmp(cycles, "1") ? "s" : "",
+              100 * gain);
     if (loop->row->share > 0)
         print_add(text, bytes, ", %.1f %% of the run", 100 * gain * loop->row->share);
     print_add(text, bytes, ".");
 }
 
-void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
+/* What its misses take. */
+static void print_ceiling(const struct limits_loop *loop, char *text, size_t bytes)
+{
+    const struct profile_ceiling_loop *tried = loop->ceiling;
+    if (!tried || limits_misses(loop))
+        return;
+    print_add(text, bytes, " Tried with all its data in the first-level cache it takes %.3g cycles",
+              tried->l1_cycles);
+    if (tried->gap >= 0.02)
+        print_add(text, bytes, " in place of %.3g, %.0f %% less: misses take that.", tried->cycles,
+                  100 * tried->gap);
+    else
+        print_add(text, bytes, ", no less than as it is: misses cost it nothing.");
+}
+
+static void print_verdict(const struct limits_loop *loop, char *text, size_t bytes)
 {
     const char *next_words = loop->limit == LIMITS_MEMORY ? limits_bound_words[loop->row->limit]
                                                           : limits_bound_words[loop->row->next];
-    text[0] = 0;
+    if (limits_misses(loop)) {
+        print_add(text, bytes,
+                  "Limited by memory: it takes %.3g cycles; tried with all its data in the "
+                  "first-level cache it",
+                  loop->ceiling->cycles);
+        print_next(loop, text, bytes);
+        print_add(text, bytes, " Then %s would limit it.", limits_bound_words[loop->row->limit]);
+        return;
+    }
     if (loop->limit == LIMITS_MEMORY) {
         print_add(text, bytes,
                   "It takes %.3g times what its bounds allow: limited by %s, not by its "
@@ -150,4 +179,11 @@ void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
     else
         print_add(text, bytes, "; the next limit, %s,", next_words);
     print_next(loop, text, bytes);
+}
+
+void limits_verdict(const struct limits_loop *loop, char *text, size_t bytes)
+{
+    text[0] = 0;
+    print_verdict(loop, text, bytes);
+    print_ceiling(loop, text, bytes);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const limits_bound_names[] = {"resource", "recurrence", "frontend", "memory"};
 const char *const limits_bound_words[] = {"its units", "its recurrence", "the front end",
@@ -31,6 +32,19 @@ static double error_of(const struct profile *profile, const struct profile_limit
                        : 0;
 }
 
+/* Trials of the same loop, if its gap is known. */
+static const struct profile_ceiling_loop *ceiling_of(const struct profile *profile,
+                                                     const struct profile_limit_loop *row)
+{
+    for (size_t i = 0; row->module && i < profile->ceiling_loops_count; i++) {
+        const struct profile_ceiling_loop *tried = &profile->ceiling_loops[i];
+        if (tried->address == row->address && strcmp(tried->module, row->module) == 0 &&
+            tried->trials && !tried->short_executions && tried->cycles > 0)
+            return tried;
+    }
+    return NULL;
+}
+
 static void judge(const struct profile *profile, struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
@@ -42,6 +56,16 @@ static void judge(const struct profile *profile, struct limits_loop *loop)
         loop->limit = LIMITS_MEMORY;
         loop->next_cycles = row->predicted;
     }
+    loop->ceiling = ceiling_of(profile, row);
+    if (limits_misses(loop)) {
+        loop->limit = LIMITS_MEMORY;
+        loop->next_cycles = loop->ceiling->l1_cycles;
+    }
+}
+
+bool limits_misses(const struct limits_loop *loop)
+{
+    return loop->ceiling && loop->ceiling->cycles > LIMITS_UNEXPLAINED * loop->ceiling->l1_cycles;
 }
 
 /* Rows are grouped by loop, ascending: *at moves on to behind those of the loop. */
@@ -140,6 +164,8 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop)
 double limits_gain(const struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
+    if (limits_misses(loop))
+        return fmax(0, loop->ceiling->gap);
     double cycles = loop->limit == LIMITS_MEMORY ? row->measured : row->predicted;
     return loop->next_cycles > 0 && cycles > 0 ? fmax(0, 1 - loop->next_cycles / cycles) : 0;
 }

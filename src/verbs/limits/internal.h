@@ -34,6 +34,8 @@ struct limits_loop {
     const struct profile_limit_match *match; /* NULL: its source is not known */
     const struct profile_limit_fate *fates;
     size_t fates_count;
+    const struct profile_ceiling_loop *
+        ceiling; /* tried with its data in the first-level cache; NULL: it was not, or gave no figure */
     enum limits_bound limit;
     double next_cycles; /* what the next bound would allow */
     double error;  /* of what was measured, as a part of it, at 95 %: of samples and of the clock */
@@ -71,6 +73,9 @@ enum limits_circuit limits_circuit_of(const struct limits_loop *loop);
 
 /* Copies of a recurrence that would bring it down to the next bound; at least 2. */
 unsigned limits_copies(const struct limits_loop *loop);
+
+/* Do misses take so much of it, by trials, that memory is its limit? */
+bool limits_misses(const struct limits_loop *loop);
 
 /* Part of its time that the next bound would save; 0: there is none, or both are equal. */
 double limits_gain(const struct limits_loop *loop);

@@ -135,6 +135,14 @@ static void schedule_member(struct json *json, const struct limits_loop *loop)
     json_close(json, '}');
 }
 
+static void ceiling_members(struct json *json, const struct limits_loop *loop)
+{
+    const struct profile_ceiling_loop *tried = loop->ceiling;
+    json_known(json, "l1_cycles", tried, tried ? tried->l1_cycles : 0, 6);
+    json_known(json, "tried_cycles", tried, tried ? tried->cycles : 0, 6);
+    json_known(json, "gap", tried, tried ? tried->gap : 0, 6);
+}
+
 static void loop_object(struct json *json, const struct limits_loop *loop)
 {
     const struct profile_limit_loop *row = loop->row;
@@ -153,6 +161,7 @@ static void loop_object(struct json *json, const struct limits_loop *loop)
     json_decimal(json, "predicted", row->predicted, 6);
     json_known(json, "measured", row->measured >= 0, row->measured, 6);
     json_known(json, "measured_error", row->measured >= 0, loop->error, 6);
+    ceiling_members(json, loop);
     if (row->iterations)
         json_count(json, "iterations", row->iterations);
     else

@@ -89,6 +89,8 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
     const struct profile_limit_loop *row = loop->row;
     double scheduled = loop->schedules_count ? loop->schedules[0].units : -1;
     double most = fmax(fmax(row->predicted, row->measured), scheduled);
+    if (loop->ceiling)
+        most = fmax(most, fmax(loop->ceiling->cycles, loop->ceiling->l1_cycles));
     char remark[TEXT_BYTES] = "";
     fprintf(printer->out, "\n      cycles an iteration, at least\n");
     print_bound(printer, "recurrence", row->recurrence, most, "");
@@ -100,7 +102,17 @@ static void print_bounds(struct printer *printer, const struct limits_loop *loop
         print_bound(printer, "schedule", scheduled, most, "");
     if (row->measured >= 0)
         print_bound(printer, "measured", row->measured, most, "");
+    if (loop->ceiling) {
+        print_bound(printer, "data in L1", loop->ceiling->l1_cycles, most, "");
+        print_bound(printer, "in trials", loop->ceiling->cycles, most, "");
+    }
     remark_measured(loop, remark, sizeof remark);
+    if (loop->ceiling)
+        print_add(
+            remark, sizeof remark,
+            "Data in L1, in trials: with all accesses in the first-level cache, and as it is, "
+            "by %llu trial%s of another run. ",
+            (unsigned long long)loop->ceiling->trials, print_plural(loop->ceiling->trials));
     if (row->measured >= 0 && printer->profile->limit_runs_count &&
         !printer->profile->limit_runs[0].measured)
         print_add(remark, sizeof remark,
