@@ -160,6 +160,21 @@ print(json.dumps(max(loops, key=lambda l: l["share"])[sys.argv[1]]))' "$1" "$2"
     "$HEADROOM" report --format json strict.headroom | grep -q '"trials":[1-9]'
 }
 
+@test "limits shows ceilings beside its bounds, and the page both" {
+    run -0 --separate-stderr "$HEADROOM" limits --ceiling --only far -o limits.headroom -- ./loops far 120
+    [ "$output" = "$(./loops far 120)" ]
+    [[ "$stderr" == *"Limited by memory: it takes "*"tried with all its data in the first-level cache it"* ]]
+    [[ "$stderr" == *"data in L1 "* && "$stderr" == *"in trials "* && "$stderr" == *"Ceilings of loops"* ]]
+    "$HEADROOM" report --format json limits.headroom | python3 -c 'import json, sys
+loop = json.load(sys.stdin)["limits"]["loops"][0]
+assert loop["limit"] == "memory" and loop["advice"]["id"] == "limits.misses"
+assert 0 < loop["l1_cycles"] < loop["tried_cycles"] and abs(1 - loop["l1_cycles"] / loop["tried_cycles"] - loop["gap"]) < .01'
+    "$HEADROOM" view -o page.html limits.headroom
+    grep -q ' limits ceiling' page.html
+    run -2 "$HEADROOM" limits --ceiling loops
+    [[ "$output" == *"--ceiling needs a command that is run, behind --"* ]]
+}
+
 @test "should headroom be killed the program goes on unharmed" {
     expected="$(./strict 8000 || echo "status $?")"
     RANDOM=20

@@ -13,9 +13,10 @@ const cycles = (value) => (value === null || value === undefined ? "" : Number(v
 const loopName = (loop) => (loop.level ? `-${loop.level}: ` : "") + (loop.function ?? "the block");
 
 function bounds(loop, tabled) {
-  const most = Math.max(loop.predicted, loop.measured ?? 0, loop.schedule ? loop.bounds.schedule : 0, 1e-9);
+  const most = Math.max(loop.predicted, loop.measured ?? 0, loop.tried_cycles ?? 0, loop.l1_cycles ?? 0, loop.schedule ? loop.bounds.schedule : 0, 1e-9);
   const rows = [["recurrence", loop.bounds.recurrence], ["units", loop.bounds.resource], ["front end", loop.bounds.frontend], ["certified", loop.certified], ["predicted", loop.predicted],
-    loop.schedule && ["schedule", loop.bounds.schedule], loop.measured !== null && ["measured", loop.measured]].filter(Boolean);
+    loop.schedule && ["schedule", loop.bounds.schedule], loop.measured !== null && ["measured", loop.measured],
+    loop.l1_cycles !== null && ["data in the first-level cache", loop.l1_cycles], loop.tried_cycles !== null && ["as it is, in trials", loop.tried_cycles]].filter(Boolean);
   const how = loop.measured === null ? null : h("p", { class: "note" }, `Measured, within ${percent(loop.measured_error)}: CPU time of samples` +
     (loop.iterations === null ? "" : ` over ${loop.iterations.toLocaleString("en")} iterations, counted in another run`) + (loop.ways > 1 ? "; the mean of all ways through it." : ".") + (tabled ? " The bounds are from tables: the two compare if the program ran on such a processor." : ""));
   return h("section", null, h("h4", null, "Cycles an iteration, at least"), how, h("div", { class: "table" }, h("table", null, h("tbody", null, rows.map(([name, value]) =>
@@ -130,7 +131,7 @@ function detail(loop, app) {
 
 function entry(loop, index, chosen, app) {
   return h("li", { class: [index === chosen ? "selected" : "", app.state.q !== "" && app.matches(loopName(loop)) ? "match" : ""].join(" "), onclick: () => app.set({ line: index }) },
-    h("div", { class: "rank" }, h("b", null, cycles(loop.predicted)), h("span", { class: "tag" }, BOUNDS[loop.limit]), loop.share === null ? null : h("span", { class: "tag" }, percent(loop.share))),
+    h("div", { class: "rank" }, h("b", null, cycles(loop.predicted)), h("span", { class: "tag" }, loop.advice?.id === "limits.misses" ? "memory" : BOUNDS[loop.limit]), loop.share === null ? null : h("span", { class: "tag" }, percent(loop.share))),
     h("div", { class: "end" }, nameSpan(loopName(loop))), h("div", { class: "by" }, loop.line ? place(loop) : loop.address));
 }
 

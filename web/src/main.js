@@ -5,6 +5,7 @@ import { part, Tree } from "./data.js";
 import { clean, h } from "./dom.js";
 import { percent, several } from "./format.js";
 import { renderIcicle } from "./icicle.js";
+import { renderCeiling } from "./ceiling.js";
 import { renderLimits } from "./limits.js";
 import { renderLocality } from "./locality.js";
 import { renderMap } from "./map.js";
@@ -37,6 +38,7 @@ const VIEWS = [
   { id: "sharing", label: "Shared lines", part: "data", render: renderSharing },
   { id: "stat", label: "Times", part: "data", render: renderStat },
   { id: "limits", label: "Loops", part: "data", render: renderLimits },
+  { id: "ceiling", label: "Ceilings", part: "data", render: renderCeiling },
   { id: "locality", label: "Nests", part: "data", render: renderLocality },
   { id: "map", label: "Code", part: "data", render: renderMap },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },

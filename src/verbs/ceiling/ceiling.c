@@ -13,4 +13,5 @@ const struct analysis ceiling_analysis = {
     .left = was_left,
     .text = &ceiling_text,
     .json = ceiling_json,
+    .view = &ceiling_view,
 };

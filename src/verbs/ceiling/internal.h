@@ -8,6 +8,7 @@
 #include "profile/profile.h"
 #include "show/json.h"
 #include "show/print.h"
+#include "view/tree.h"
 
 /* Is its gap known? */
 bool ceiling_known(const struct profile_ceiling_loop *loop);
@@ -18,6 +19,7 @@ double ceiling_upper_bound(const struct profile *profile);
 struct advice ceiling_advice(const struct profile_ceiling_loop *loop);
 
 extern const struct analysis_text ceiling_text;
+extern const struct analysis_view ceiling_view;
 bool ceiling_json(struct json *json, const struct places *places,
                   const struct report_options *options);
 
