@@ -3,6 +3,7 @@
  * clone: clones of real loops, as compilers make them, run in place of the loops: they make as many iterations, leave by the same exit,
  * write no memory of the program, and what cannot be cloned has its reason.
  */
+#include "clone/internal.h"
 #include "clone/runner.h"
 
 #include <setjmp.h>
@@ -130,6 +131,70 @@ static void kernels_are_cloned_or_have_a_reason(void **state)
         each_kernel(&kernels[k]);
 }
 
+/* ---- recurrences --------------------------------------------------------------------------------------- */
+
+static const struct kernel *kernel_named(const char *name)
+{
+    unsigned k = 0;
+    while (strcmp(kernels[k].name, name) != 0)
+        k++;
+    return &kernels[k];
+}
+
+/* Made step by step as clone_of does, but between lines and code `plant` has its way. */
+static enum clone_reason reason_with(const char *name, void (*plant)(struct body *body))
+{
+    struct runner_loop loop;
+    struct clone out = {0};
+    struct emitted emitted = {0};
+    assert_int_equal(runner_loops(kernel_named(name), model, &loop, 1), 1);
+    struct clone_request request = {loop.flow, &loop.code, loop.loop, model};
+    struct body *body = calloc(1, sizeof *body);
+    *body = (struct body){.request = &request, .out = &out};
+    assert_true(body_collect(body) && data_is_apart(body) && ways_find(body) &&
+                compare_begin(body));
+    body->copies = 1;
+    assert_true(lines_assign(body));
+    plant(body);
+    assert_true(emit_clone(body, &emitted));
+    bool kept = compare_end(body, &emitted);
+    assert_true(kept == (out.reason == CLONE_ELIGIBLE));
+    free(emitted.starts);
+    free(emitted.clone);
+    body_free(body);
+    free(body);
+    runner_loop_end(&loop);
+    return out.reason;
+}
+
+static void leave(struct body *body)
+{
+    assert_true(body->operand_count >= 2);
+}
+
+/* What is loaded is what was stored an iteration ago. */
+static void link_all(struct body *body)
+{
+    for (size_t o = 0; o < body->operand_count; o++)
+        body->operands[o].at[0] = 0;
+}
+
+static void part_all(struct body *body)
+{
+    for (size_t o = 0; o < body->operand_count; o++)
+        body->operands[o].at[0] = (uint16_t)(WIRE_CLONE_LINE * o);
+}
+
+static void recurrences_made_or_lost_are_refused(void **state)
+{
+    assert_int_equal(reason_with("single", leave), CLONE_ELIGIBLE);
+    assert_int_equal(reason_with("single", link_all), CLONE_RECURRENCE_MADE);
+    assert_int_equal(reason_with("recurrence", leave), CLONE_ELIGIBLE);
+    assert_int_equal(reason_with("recurrence", part_all), CLONE_RECURRENCE_LOST);
+}
+
+/* ---- nests --------------------------------------------------------------------------------------------- */
+
 /* From the first entry of an inner loop to the end of the kernel, or to where the nest is left for a call. */
 static void each_nest(const struct kernel *kernel)
 {
@@ -162,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_cloned_or_have_a_reason),
+        cmocka_unit_test(recurrences_made_or_lost_are_refused),
         cmocka_unit_test(nests_are_what_the_program_has),
     };
     return cmocka_run_group_tests_name("clone", tests, start, stop);
