@@ -161,8 +161,8 @@ print(json.dumps(max(loops, key=lambda l: l["share"])[sys.argv[1]]))' "$1" "$2"
 }
 
 @test "limits shows ceilings beside its bounds, and the page both" {
-    run -0 --separate-stderr "$HEADROOM" limits --ceiling --only far -o limits.headroom -- ./loops far 120
-    [ "$output" = "$(./loops far 120)" ]
+    run -0 --separate-stderr "$HEADROOM" limits --ceiling --only far -o limits.headroom -- ./loops far 300
+    [ "$output" = "$(./loops far 300)" ]
     [[ "$stderr" == *"Limited by memory: it takes "*"tried with all its data in the first-level cache it"* ]]
     [[ "$stderr" == *"data in L1 "* && "$stderr" == *"in trials "* && "$stderr" == *"Ceilings of loops"* ]]
     "$HEADROOM" report --format json limits.headroom | python3 -c 'import json, sys

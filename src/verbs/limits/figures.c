@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRIALS_FEW = 3 }; /* below that their median says little */
+
 const char *const limits_bound_names[] = {"resource", "recurrence", "frontend", "memory"};
 const char *const limits_bound_words[] = {"its units", "its recurrence", "the front end",
                                           "something that the bounds do not see"};
@@ -65,7 +67,8 @@ static void judge(const struct profile *profile, struct limits_loop *loop)
 
 bool limits_misses(const struct limits_loop *loop)
 {
-    return loop->ceiling && loop->ceiling->cycles > LIMITS_UNEXPLAINED * loop->ceiling->l1_cycles;
+    return loop->ceiling && loop->ceiling->trials >= TRIALS_FEW &&
+           loop->ceiling->cycles > LIMITS_UNEXPLAINED * loop->ceiling->l1_cycles;
 }
 
 /* Rows are grouped by loop, ascending: *at moves on to behind those of the loop. */
