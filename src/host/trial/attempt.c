@@ -502,7 +502,8 @@ static bool run_mean(struct attempt *attempt)
     double ticks, progress, once = attempt->pair.clone + attempt->stamps;
     sums.runs = (uint64_t)(MEAN_US * (double)US * attempt->service->ticks_a_ns / once) + 1;
     if (!place(attempt, attempt->hot->clone.made, sums.runs) ||
-        execute(attempt, MEAN_US * 4 * US) != INJECT_EXECUTED || !read_control(attempt, &control))
+        execute(attempt, MEAN_US * 4 * US) != INJECT_EXECUTED || !read_control(attempt, &control) ||
+        control.repeat != 0)
         return false;
     for (unsigned s = 0; s < WIRE_CLONE_REPEATS; s++)
         sums.ticks[s] = (double)control.ticks[s];
