@@ -13,6 +13,7 @@
 
 enum {
     HEAD_ALIGNMENT = 64,
+    JUMP_BYTES = 5,
     OUTS_MAX = 64,
     LABEL_AGAIN = 1 << 30,
     LABEL_END,
@@ -532,6 +533,20 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index)
     return true;
 }
 
+/* So that a nest's loop lies in its lines of code as its clone does in its own. Nothing falls into it but through time stamps. */
+static void align_inner(struct output *out, uint32_t index)
+{
+    const struct body *body = out->body;
+    const struct cfg_block *blocks = body->request->flow->blocks;
+    uint32_t inner = body->request->loop, block = body->blocks[index];
+    size_t place = body->request->flow->loops[inner].head == block ? 0 : JUMP_BYTES;
+    if (!body->inner || blocks[block].loop != inner ||
+        (index && blocks[body->blocks[index - 1]].loop == inner))
+        return;
+    while (out->count % HEAD_ALIGNMENT != place && !out->failed)
+        PUT(out, 0x90);
+}
+
 static bool put_loop(struct output *out)
 {
     struct body *body = out->body;
@@ -543,9 +558,11 @@ static bool put_loop(struct output *out)
     else if (head) /* the first block is not the one that is entered */
         put_jump(out, head);
     for (unsigned copy = 0; copy < body->copies; copy++)
-        for (uint32_t b = 0; b < body->block_count; b++)
+        for (uint32_t b = 0; b < body->block_count; b++) {
+            align_inner(out, b);
             if (!put_block(out, copy, b))
                 return false;
+        }
     out->starts[body->copies * body->block_count] = (uint32_t)out->count;
     return true;
 }

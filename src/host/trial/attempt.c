@@ -22,6 +22,7 @@ enum {
     LONG_TICKS = 200000,   /* of which the clock of a thread knows more than its noise */
     TURNS_LEAST = 50,      /* in what was cut off */
     MEAN_US = 1500,        /* of clones of a loop that takes little at a time */
+    STAMPS_US = 200,       /* of what they cost */
     NEST_US = 8000,        /* of the loops around it, likewise */
     SHORT_TICKS = 500000,  /* a loop whose clone takes less is tried among those around it */
     EXECUTIONS_LEAST = 16, /* among these: the first is no longer felt */
@@ -194,16 +195,22 @@ static double least_ticks(const struct wire_clone_control *control, uint64_t rep
 
 /* ---- means ------------------------------------------------------------------------------------- */
 
-/* Runs 1 to `runs`, summed up by their number modulo `slots`. */
+/* Runs behind `before` up to `runs`, summed up by their number modulo `slots`. */
 struct sums {
     double ticks[WIRE_CLONE_REPEATS], progress[WIRE_CLONE_REPEATS];
     unsigned slots;
-    uint64_t runs;
+    uint64_t before, runs;
 };
+
+/* Of the first `count` runs. */
+static uint64_t runs_of(const struct sums *sums, uint64_t count, unsigned slot)
+{
+    return count / sums->slots + (slot && slot <= count % sums->slots);
+}
 
 static double runs_in(const struct sums *sums, unsigned slot)
 {
-    return (double)(sums->runs / sums->slots + (slot && slot <= sums->runs % sums->slots));
+    return (double)(runs_of(sums, sums->runs, slot) - runs_of(sums, sums->before, slot));
 }
 
 static double median_sum(const struct sums *sums)
@@ -229,14 +236,16 @@ static bool mean_of(const struct attempt *attempt, const struct sums *sums, doub
     double most = median_sum(sums) + LOST_US * (double)US * attempt->service->ticks_a_ns, runs = 0;
     *ticks = *progress = 0;
     for (unsigned s = 0; s < sums->slots; s++) {
-        if (sums->ticks[s] > most)
+        if (sums->ticks[s] > most || runs_in(sums, s) < 1)
             continue;
         runs += runs_in(sums, s);
         *ticks += sums->ticks[s];
         *progress += sums->progress[s];
     }
-    *ticks /= runs;
-    *progress /= runs;
+    if (runs > 0) {
+        *ticks /= runs;
+        *progress /= runs;
+    }
     return runs > 0;
 }
 
@@ -253,26 +262,25 @@ static bool run_plain(struct attempt *attempt, const struct wire_clone *made, ui
     return inject_borrow_restore(&attempt->loan, attempt->service->state);
 }
 
-/* The least mean of a slot. */
+/* Mean, as what the stamps are taken off is one. */
 static bool calibrate_nest(struct attempt *attempt)
 {
     struct wire_clone_control control;
-    uint64_t least = UINT64_MAX;
+    struct sums sums = {.slots = WIRE_CLONE_SLOTS, .runs = CLONE_STAMPS};
+    double progress;
     if (!place(attempt, attempt->service->stamps, 1) ||
         execute(attempt, EXECUTE_US) != INJECT_EXECUTED || !read_control(attempt, &control) ||
         control.executions != CLONE_STAMPS)
         return false;
     for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++)
-        least = control.slots[s].ticks < least ? control.slots[s].ticks : least;
-    attempt->nest_stamps = (double)least / (CLONE_STAMPS / WIRE_CLONE_SLOTS);
-    return inject_borrow_restore(&attempt->loan, attempt->service->state);
+        sums.ticks[s] = (double)control.slots[s].ticks;
+    return inject_borrow_restore(&attempt->loan, attempt->service->state) &&
+           mean_of(attempt, &sums, &attempt->nest_stamps, &progress);
 }
 
 static bool calibrate(struct attempt *attempt)
 {
     double chain;
-    if (attempt->hot->clone.nest.code && !calibrate_nest(attempt))
-        return false;
     if (!run_plain(attempt, attempt->service->nothing, WIRE_CLONE_REPEATS - 1, &attempt->stamps))
         return false;
     attempt->stop_ns = (double)attempt->loan.cpu_ns;
@@ -491,26 +499,37 @@ static bool take_nest(struct attempt *attempt, const struct wire_clone_control *
     return pair->loop > 0 && pair->loop_turns >= 0;
 }
 
+/* Of as many runs, of `once` ticks, as fit into that time. */
+static bool mean_run(struct attempt *attempt, const struct wire_clone *made, double once,
+                     uint64_t us, double *ticks)
+{
+    struct wire_clone_control control;
+    struct sums sums = {.slots = WIRE_CLONE_REPEATS};
+    double progress;
+    sums.runs = (uint64_t)((double)us * (double)US * attempt->service->ticks_a_ns / once) + 1;
+    if (!place(attempt, made, sums.runs) || execute(attempt, REST_US) != INJECT_EXECUTED ||
+        !read_control(attempt, &control))
+        return false;
+    sums.before = control.repeat;
+    for (unsigned s = 0; s < WIRE_CLONE_REPEATS; s++)
+        sums.ticks[s] = (double)control.ticks[s];
+    return inject_borrow_restore(&attempt->loan, attempt->service->state) &&
+           mean_of(attempt, &sums, ticks, &progress);
+}
+
 /*
  * The clone again, for as long as the loops around the loop will be executed: a neighbour on the same core slows down a mean
  * of both, but not the least of some microseconds. Whatever comes of it, the thread is again as it was, if that is possible.
  */
 static bool run_mean(struct attempt *attempt)
 {
-    struct wire_clone_control control;
-    struct sums sums = {.slots = WIRE_CLONE_REPEATS};
-    double ticks, progress, once = attempt->pair.clone + attempt->stamps;
-    sums.runs = (uint64_t)(MEAN_US * (double)US * attempt->service->ticks_a_ns / once) + 1;
-    if (!place(attempt, attempt->hot->clone.made, sums.runs) ||
-        execute(attempt, MEAN_US * 4 * US) != INJECT_EXECUTED || !read_control(attempt, &control) ||
-        control.repeat != 0)
+    double ticks, stamps;
+    if (!mean_run(attempt, attempt->service->nothing, attempt->stamps, STAMPS_US, &stamps) ||
+        !mean_run(attempt, attempt->hot->clone.made, attempt->pair.clone + attempt->stamps, MEAN_US,
+                  &ticks) ||
+        !calibrate_nest(attempt))
         return false;
-    for (unsigned s = 0; s < WIRE_CLONE_REPEATS; s++)
-        sums.ticks[s] = (double)control.ticks[s];
-    if (!inject_borrow_restore(&attempt->loan, attempt->service->state) ||
-        !mean_of(attempt, &sums, &ticks, &progress))
-        return false;
-    attempt->pair.clone = ticks - attempt->stamps;
+    attempt->pair.clone = ticks - stamps;
     return attempt->pair.clone > 0;
 }
 
