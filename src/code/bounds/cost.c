@@ -187,6 +187,88 @@ static void fuse_pairs(struct work *work)
             fuse(work, &work->costs[i], &work->costs[i + 1]);
 }
 
+/* ---- the stack engine --------------------------------------------------------------------------- */
+
+int64_t stack_change(const struct bounds_instruction *instruction)
+{
+    return instruction->mnemonic == ZYDIS_MNEMONIC_PUSH  ? -8
+           : instruction->mnemonic == ZYDIS_MNEMONIC_POP ? 8
+                                                         : 0; /* what is called returns */
+}
+
+static bool uses_stack_pointer(const struct bounds_instruction *instruction)
+{
+    for (unsigned i = 0; i < instruction->operand_count; i++) {
+        const struct bounds_operand *operand = &instruction->operands[i];
+        bool address = operand->kind == BOUNDS_MEMORY || operand->kind == BOUNDS_ADDRESS;
+        if (!operand->hidden &&
+            (address ? operand->base == BASE_RSP || operand->index == BASE_RSP
+                     : operand->kind == BOUNDS_REGISTER && operand->reads &&
+                           operand->reg == BASE_RSP))
+            return true;
+    }
+    return false;
+}
+
+static bool sets_stack_pointer(const struct bounds_instruction *instruction)
+{
+    for (unsigned i = 0; i < instruction->operand_count; i++)
+        if (instruction->operands[i].kind == BOUNDS_REGISTER && instruction->operands[i].writes &&
+            instruction->operands[i].reg == BASE_RSP)
+            return !instruction->stack;
+    return false;
+}
+
+struct stack_engine {
+    bool ahead;     /* the engine knows more of rsp than the register holds */
+    int64_t offset; /* by how much */
+    unsigned delay; /* cycles, since an instruction set rsp */
+};
+
+/* One more micro-operation. Where push and pop cancel out some processors need none; and on Zen 3 it does not always hold rsp up: it is
+   predicted, and not certified. */
+static void bring_up_to_date(const struct work *work, struct stack_engine *engine,
+                             struct cost *cost)
+{
+    model_set computes = work->machine->roles[MODEL_ALU];
+    if (work->options->known || (engine->offset == 0 && !has_rule(work, MODEL_ABSTRACT)))
+        return;
+    engine->delay++;
+    cost->slots += 1;
+    cost->operations += 1;
+    if (computes && cost->use_count < COST_USES)
+        cost->uses[cost->use_count++] = (struct model_use){computes, 1};
+}
+
+/* Push, pop, call and ret change rsp in the front end. Who reads it by itself behind them waits for a micro-operation that adds up what they
+   did. The block is gone through twice: it is repeated. */
+static void add_stack_updates(struct work *work)
+{
+    enum { ROUNDS = 2 };
+    struct stack_engine engine = {0};
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        bool sets = false;
+        for (size_t i = 0; i < work->block->count; i++) {
+            const struct bounds_instruction *instruction = &work->block->instructions[i];
+            struct cost unused = {0};
+            if (engine.ahead && uses_stack_pointer(instruction)) {
+                bring_up_to_date(work, &engine, round ? &work->costs[i] : &unused);
+                engine.ahead = false;
+                engine.offset = 0;
+            }
+            work->costs[i].stack_delay = (uint8_t)(engine.delay < 255 ? engine.delay : 255);
+            if (sets_stack_pointer(instruction)) {
+                engine = (struct stack_engine){0};
+                sets = true;
+            } else if (instruction->stack) {
+                engine.ahead = true;
+                engine.offset += stack_change(instruction);
+            }
+        }
+        engine.delay = sets ? engine.delay : 0; /* nothing that a turn leaves to the next one */
+    }
+}
+
 bool costs_of(struct work *work)
 {
     struct bounds *out = work->out;
@@ -204,6 +286,8 @@ bool costs_of(struct work *work)
             out->first_unknown = out->unknown++ ? out->first_unknown : (uint32_t)i;
     }
     fuse_pairs(work);
+    if (has_rule(work, MODEL_STACK_ENGINE))
+        add_stack_updates(work);
     for (size_t i = 0; i < block->count; i++) {
         out->slots_count += work->costs[i].slots;
         out->operations += work->costs[i].operations;

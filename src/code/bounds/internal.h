@@ -18,6 +18,7 @@ struct cost {
     bool eliminated;                     /* move that renaming does */
     bool fused;                          /* into the instruction before it: no slot, no units */
     bool free;                           /* nop: a slot, nothing else */
+    uint8_t stack_delay;                 /* cycles by which rsp is late: it was brought up to date */
     float slots;                         /* of dispatch */
     float decoded;                       /* slots in the decoders: before un-lamination */
     float operations;
@@ -73,6 +74,8 @@ static inline bool stores(const struct bounds_operand *operand)
 
 /* cost.c: fills work->costs. False: no memory. */
 bool costs_of(struct work *work);
+/* Bytes by which push and pop change rsp. */
+int64_t stack_change(const struct bounds_instruction *instruction);
 
 /* resource.c: the resource bound, its table and the pressure of instructions. False: no memory. */
 bool resources_of(struct work *work);

@@ -157,9 +157,14 @@ static void add_arc(struct trace *trace, struct bounds_arc arc, struct arc_laten
     trace->ranges[out->arc_count - 1] = range;
 }
 
-static void depend(struct trace *trace, uint8_t reg, uint32_t to, struct arc_latency range)
+static void depend(struct trace *trace, uint32_t at, uint8_t reg, uint32_t to,
+                   struct arc_latency range)
 {
     const struct producer *producer = &trace->producers[reg];
+    if (reg == BASE_RSP) {
+        range.least += trace->work->costs[at].stack_delay * 1000;
+        range.most += trace->work->costs[at].stack_delay * 1000;
+    }
     if (producer->vertex != BOUNDS_NONE && to != BOUNDS_NONE)
         add_arc(trace,
                 (struct bounds_arc){.from = producer->vertex,
@@ -174,11 +179,12 @@ static bool needs_input(const struct cost *cost)
     return !cost->zeroes && !cost->breaks;
 }
 
-/* Writing 8 or 16 bits, or under a condition, keeps the rest. */
-static bool keeps_old(const struct work *work, const struct bounds_operand *operand)
+/* Writing 8 or 16 bits, or under a condition, keeps the rest; and some processors take a result for an input. */
+static bool keeps_old(const struct work *work, const struct cost *cost,
+                      const struct bounds_operand *operand)
 {
     return operand->kind == BOUNDS_REGISTER && !operand->reads &&
-           (operand->conditional ||
+           (operand->conditional || (cost->figures && cost->figures->idioms & MODEL_WAITS) ||
             (is_general(operand->reg) && operand->bits < 32 && has_rule(work, MODEL_MERGES_LOW)));
 }
 
@@ -207,9 +213,9 @@ static void arcs_from_address(struct trace *trace, uint32_t at,
     const struct bounds_instruction *instruction = &trace->work->block->instructions[at];
     if (operand->base != BOUNDS_NO_REGISTER &&
         !skips_stack_pointer(trace->work, instruction, operand->base))
-        depend(trace, operand->base, to, range);
+        depend(trace, at, operand->base, to, range);
     if (operand->index != BOUNDS_NO_REGISTER)
-        depend(trace, operand->index, to, range);
+        depend(trace, at, operand->index, to, range);
 }
 
 /* Arcs into the vertex of result or store `result`, from all inputs of the instruction. */
@@ -223,17 +229,17 @@ static void arcs_into(struct trace *trace, uint32_t at, const struct bounds_oper
         uint32_t loaded = trace->load_vertex[at * BOUNDS_OPERANDS + k];
         if (from->kind == BOUNDS_REGISTER && from->reads &&
             !skips_stack_pointer(work, instruction, from->reg))
-            depend(trace, from->reg, vertex, compute_latency(work, at, from, result));
+            depend(trace, at, from->reg, vertex, compute_latency(work, at, from, result));
         else if (from == result &&
-                 (keeps_old(work, from) || (from->kind == BOUNDS_REGISTER && is_vector(from->reg) &&
+                 (keeps_old(work, &work->costs[at], from) || (from->kind == BOUNDS_REGISTER && is_vector(from->reg) &&
                                             keeps_upper(instruction))))
-            depend(trace, from->reg, vertex, compute_latency(work, at, from, result));
+            depend(trace, at, from->reg, vertex, compute_latency(work, at, from, result));
         else if (from->kind == BOUNDS_ADDRESS)
             arcs_from_address(trace, at, from, vertex, compute_latency(work, at, from, result));
         if (from->kind == BOUNDS_FLAGS_OPERAND)
             for (unsigned f = 0; f < BOUNDS_FLAGS; f++)
                 if (from->flags_read >> f & 1)
-                    depend(trace, (uint8_t)(BOUNDS_FLAG + f), vertex,
+                    depend(trace, at, (uint8_t)(BOUNDS_FLAG + f), vertex,
                            compute_latency(work, at, from, result));
         if (loaded != BOUNDS_NONE && loaded != vertex && vertex != BOUNDS_NONE)
             add_arc(trace,
@@ -613,13 +619,6 @@ static void step_stores(struct trace *trace, uint32_t at, const struct access *f
         else if (!operand->gathers)
             log_access(trace, store);
     }
-}
-
-static int64_t stack_change(const struct bounds_instruction *instruction)
-{
-    return instruction->mnemonic == ZYDIS_MNEMONIC_PUSH  ? -8
-           : instruction->mnemonic == ZYDIS_MNEMONIC_POP ? 8
-                                                         : 0; /* what is called returns */
 }
 
 /* What a callee may change: registers that belong to the caller. */

@@ -88,17 +88,19 @@ static void measure_divider(struct lab *lab, struct sample *sample, struct model
             figures->latencies[i].most += (float)(most - least);
 }
 
-static bool may_be_idiom(const struct sample *sample)
+static bool begins_with_one_of(const struct sample *sample, const char *const *names)
 {
-    static const char *const names[] = {"xor",  "sub", "sbb",  "pxor", "psub",
-                                        "pcmp", "cmp", "andn", "pandn"};
     const char *name = ZydisMnemonicGetString(sample->in.mnemonic);
     name += *name == 'v';
-    for (size_t i = 0; i < BASE_COUNT(names); i++)
-        if (!strncmp(name, names[i], strlen(names[i])))
+    for (; *names; names++)
+        if (!strncmp(name, *names, strlen(*names)))
             return true;
     return false;
 }
+
+static const char *const may_be_idioms[] = {"xor", "sub",  "sbb",   "pxor", "psub", "pcmp",
+                                            "cmp", "andn", "pandn", NULL};
+static const char *const may_wait[] = {"popcnt", "lzcnt", "tzcnt", "bsf", "bsr", NULL};
 
 static bool is_move(const struct sample *sample)
 {
@@ -137,7 +139,9 @@ static void measure_form(struct lab *lab, struct shared *shared, const struct fo
     latency_measure(lab, &shared->facts, &sample, &made);
     if (sample_divides(&sample))
         measure_divider(lab, &sample, &made);
-    if (may_be_idiom(&sample))
+    if (begins_with_one_of(&sample, may_wait) && latency_waits(lab, &sample))
+        made.idioms |= MODEL_WAITS;
+    if (begins_with_one_of(&sample, may_be_idioms))
         made.idioms |= latency_idiom(lab, &shared->facts, &sample);
     if (is_move(&sample) && made.latency_count && (double)made.latencies[0].least < 0.6)
         made.idioms |= MODEL_MOVES;

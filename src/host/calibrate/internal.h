@@ -205,6 +205,8 @@ void facts_measure(struct lab *lab, struct facts *facts);
 bool sample_divides(const struct sample *sample);
 /* Of forms whose operands are one register: do they wait for it? MODEL_ZEROES, MODEL_BREAKS, or 0. */
 uint8_t latency_idiom(struct lab *lab, const struct facts *facts, struct sample *sample);
+/* Does it wait for the register that it writes and is not said to read? Bits that are counted or looked for. */
+bool latency_waits(struct lab *lab, struct sample *sample);
 void latency_measure(struct lab *lab, const struct facts *facts, struct sample *sample,
                      struct model_figures *figures);
 

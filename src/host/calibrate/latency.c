@@ -392,6 +392,29 @@ void latency_measure(struct lab *lab, const struct facts *facts, struct sample *
         figures->latency_source = MODEL_MEASURED;
 }
 
+/* ---- results that are inputs, too --------------------------------------------------------------------------- */
+
+bool latency_waits(struct lab *lab, struct sample *sample)
+{
+    enum { REGISTERS = 4 };
+    struct body one, several;
+    if (sample_kind(sample, 0) != KIND_GENERAL || sample_is_hidden(sample, 0) ||
+        sample_reads(sample, 0))
+        return false;
+    pick_others(sample, 0);
+    body_begin(&one, PATTERN_ONES_DOUBLE, false);
+    body_begin(&several, PATTERN_ONES_DOUBLE, false);
+    for (unsigned turn = 0; turn < CHAIN_COPIES; turn++) {
+        sample->pick[0] = chain_general[0];
+        bool sound = sample_emit(sample, &one);
+        sample->pick[0] = chain_general[turn % REGISTERS];
+        if (!sound || !sample_emit(sample, &several))
+            return false;
+    }
+    double waiting = lab_least(lab, &one, 2), apart = lab_least(lab, &several, 2);
+    return apart > 0 && waiting > 1.5 * apart;
+}
+
 /* ---- idioms ---------------------------------------------------------------------------------------------- */
 
 /* Between two copies an instruction of some cycles that reads and writes the register: if copies waited for it, each would take
