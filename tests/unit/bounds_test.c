@@ -65,6 +65,8 @@ static float compute_cycles(const struct bounds_instruction *instruction, bool v
                             model_set *units)
 {
     *units = vector ? P0 | P1 : P0 | P1 | P5 | P6;
+    if (has(instruction, "popcnt"))
+        return 3;
     switch (instruction->category) {
     case BOUNDS_DIVIDE: *units = P0; return 14;
     case BOUNDS_MULTIPLY: *units = vector ? P0 | P1 : P1; return vector ? 4 : 3;
@@ -103,6 +105,8 @@ static void add_form(struct model *model, const struct bounds_instruction *instr
         figures.busy[figures.busy_count++] = (struct model_busy){DIVIDER, 4, 8};
     if (has(instruction, "xor") || has(instruction, "pxor"))
         figures.idioms |= MODEL_ZEROES;
+    if (has(instruction, "popcnt"))
+        figures.idioms |= MODEL_WAITS;
     if (has(instruction, "pcmpeq"))
         figures.idioms |= MODEL_BREAKS;
     if (instruction->category == BOUNDS_MOVE && !load && !store && !strstr(instruction->key, "r8"))
@@ -390,6 +394,7 @@ CODE(carried, "1: adc %rsi, %rax; adc %rsi, %rbx; adc %rsi, %rdx; lea -1(%rcx), 
 CODE(spared, "1: adc %rsi, %rax; dec %rcx; jne 1b");
 CODE(merged, "1: imul %rsi, %rax; mov %dl, %al; dec %rcx; jne 1b");
 CODE(replaced, "1: imul %rsi, %rax; mov %edx, %eax; dec %rcx; jne 1b");
+CODE(waited, "1: popcnt %rsi, %rax; dec %rcx; jne 1b"); /* its result is an input, too */
 CODE(called, "1: imul %rsi, %rax; call 1b; dec %rbx; jne 1b");
 
 static void registers_are_followed(void **state)
@@ -400,6 +405,7 @@ static void registers_are_followed(void **state)
     EXPECT(spared, 1, 0.5, 1);
     EXPECT(merged, 4, 1, 1);
     EXPECT(replaced, 1, 1, 1);
+    EXPECT(waited, 3, 0.5, 1);
     EXPECT(called, 1, 1, 1); /* the callee may have changed rax */
 }
 
@@ -729,6 +735,32 @@ static void the_stack_forwards_in_its_own_time(void **state)
     besides[MODEL_FORWARD_STACK] = 0;
 }
 
+CODE(adjusted, "1: push %rbx; add $8, %rsp; jmp 1b");
+CODE(addressed, "1: push %rbx; mov 16(%rsp), %rax; add $8, %rsp; jmp 1b");
+CODE(cancelled, "1: push %rbx; pop %rcx; add $8, %rsp; jmp 1b");
+
+/* Behind push and pop rsp is brought up to date for who reads it: a cycle and a slot, predicted alone; where they cancel out it need not be. */
+static void the_stack_pointer_is_brought_up_to_date(void **state)
+{
+    struct loop loop = BOUND(adjusted);
+    assert_cycles(loop.bounds.predicted, 2);
+    assert_cycles(loop.bounds.certified, 1);
+    assert_cycles(loop.bounds.slots_count, 4);
+    model_edit(loop.model)->rules &= ~(uint32_t)MODEL_STACK_ENGINE;
+    bounds_free(&loop.bounds);
+    struct bounds_options options = {.taken = 1};
+    assert_int_equal(bounds_of(&loop.block, loop.model, &options, &loop.bounds), BASE_OK);
+    assert_cycles(loop.bounds.slots_count, 3);
+    drop(&loop);
+    loop = BOUND(addressed);
+    assert_cycles(loop.bounds.predicted, 2);
+    drop(&loop);
+    loop = BOUND(cancelled);
+    assert_cycles(loop.bounds.predicted, 1);
+    assert_cycles(loop.bounds.slots_count, 4);
+    drop(&loop);
+}
+
 CODE(forwarded, "1: mov %rbx, (%rdi); mov (%rdi), %rbx; add $1, %rbx; jmp 1b");
 
 static void the_least_forwarding_is_certified(void **state)
@@ -761,6 +793,7 @@ int main(void)
         cmocka_unit_test(stores_change_blocks),
         cmocka_unit_test(far_stores_are_predicted_not_certified),
         cmocka_unit_test(the_stack_forwards_in_its_own_time),
+        cmocka_unit_test(the_stack_pointer_is_brought_up_to_date),
         cmocka_unit_test(the_least_forwarding_is_certified),
         cmocka_unit_test(latencies_are_read),
         cmocka_unit_test(any_bytes_have_a_result),

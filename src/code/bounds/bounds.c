@@ -99,7 +99,7 @@ static void name_limit(struct bounds *out)
     out->next_cycles = cycles[ranked[1]];
 }
 
-/* Estimates are good enough for a prediction: without them once more. */
+/* Estimates, and what holds mostly, are good enough for a prediction: without them once more. */
 static enum base_status certify(const struct work *work, double *certified)
 {
     struct bounds_options options = *work->options;
@@ -140,7 +140,7 @@ enum base_status bounds_of(const struct bounds_block *block, const struct model 
     if (status == BASE_OK && options->streams && !streams_end(&work))
         status = BASE_NO_MEMORY;
     made.certified = fmax(fmax(made.resource, least), fmax(made.slots, made.branch));
-    if (status == BASE_OK && work.estimates && !options->known)
+    if (status == BASE_OK && (work.estimates || work.uncertain) && !options->known)
         status = certify(&work, &made.certified);
     free(work.costs);
     free(work.estimates);

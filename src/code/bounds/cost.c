@@ -227,12 +227,13 @@ struct stack_engine {
 
 /* One more micro-operation. Where push and pop cancel out some processors need none; and on Zen 3 it does not always hold rsp up: it is
    predicted, and not certified. */
-static void bring_up_to_date(const struct work *work, struct stack_engine *engine,
+static void bring_up_to_date(struct work *work, struct stack_engine *engine,
                              struct cost *cost)
 {
     model_set computes = work->machine->roles[MODEL_ALU];
     if (work->options->known || (engine->offset == 0 && !has_rule(work, MODEL_ABSTRACT)))
         return;
+    work->uncertain = true;
     engine->delay++;
     cost->slots += 1;
     cost->operations += 1;
