@@ -16,8 +16,8 @@ load common
     grep -q '"schema": *"headroom-calibrate/1"' <<<"$output"
     python3 -c 'import json, sys; assert 3 <= json.load(sys.stdin)["figures"]["width"] <= 12' <<<"$output"
     # A jump is no more than a branch: not what many of them in a line of code take.
-    run "$HEADROOM" limits --hex eb00 --format json
-    [ "$status" -eq 0 ]
+    # On a busy machine it says beside that, on standard error, that the figures are too high.
+    output=$("$HEADROOM" limits --hex eb00 --format json 2>/dev/null)
     python3 -c 'import json, sys; assert json.load(sys.stdin)["limits"]["loops"][0]["certified"] <= 3' <<<"$output"
     run "$HEADROOM" doctor
     [[ $output == *"machine model"*"instruction forms measured"* ]]

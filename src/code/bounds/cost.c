@@ -201,10 +201,9 @@ static bool uses_stack_pointer(const struct bounds_instruction *instruction)
     for (unsigned i = 0; i < instruction->operand_count; i++) {
         const struct bounds_operand *operand = &instruction->operands[i];
         bool address = operand->kind == BOUNDS_MEMORY || operand->kind == BOUNDS_ADDRESS;
-        if (!operand->hidden &&
-            (address ? operand->base == BASE_RSP || operand->index == BASE_RSP
-                     : operand->kind == BOUNDS_REGISTER && operand->reads &&
-                           operand->reg == BASE_RSP))
+        if (!operand->hidden && (address ? operand->base == BASE_RSP || operand->index == BASE_RSP
+                                         : operand->kind == BOUNDS_REGISTER && operand->reads &&
+                                               operand->reg == BASE_RSP))
             return true;
     }
     return false;
@@ -227,8 +226,7 @@ struct stack_engine {
 
 /* One more micro-operation. Where push and pop cancel out some processors need none; and on Zen 3 it does not always hold rsp up: it is
    predicted, and not certified. */
-static void bring_up_to_date(struct work *work, struct stack_engine *engine,
-                             struct cost *cost)
+static void bring_up_to_date(struct work *work, struct stack_engine *engine, struct cost *cost)
 {
     model_set computes = work->machine->roles[MODEL_ALU];
     if (work->options->known || (engine->offset == 0 && !has_rule(work, MODEL_ABSTRACT)))

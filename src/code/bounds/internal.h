@@ -18,9 +18,9 @@ struct cost {
     bool eliminated;                     /* move that renaming does */
     bool fused;                          /* into the instruction before it: no slot, no units */
     bool free;                           /* nop: a slot, nothing else */
-    uint8_t stack_delay;                 /* cycles by which rsp is late: it was brought up to date */
-    float slots;                         /* of dispatch */
-    float decoded;                       /* slots in the decoders: before un-lamination */
+    uint8_t stack_delay; /* cycles by which rsp is late: it was brought up to date */
+    float slots;         /* of dispatch */
+    float decoded;       /* slots in the decoders: before un-lamination */
     float operations;
     uint8_t use_count;
     struct model_use uses[COST_USES];

@@ -230,9 +230,9 @@ static void arcs_into(struct trace *trace, uint32_t at, const struct bounds_oper
         if (from->kind == BOUNDS_REGISTER && from->reads &&
             !skips_stack_pointer(work, instruction, from->reg))
             depend(trace, at, from->reg, vertex, compute_latency(work, at, from, result));
-        else if (from == result &&
-                 (keeps_old(work, &work->costs[at], from) || (from->kind == BOUNDS_REGISTER && is_vector(from->reg) &&
-                                            keeps_upper(instruction))))
+        else if (from == result && (keeps_old(work, &work->costs[at], from) ||
+                                    (from->kind == BOUNDS_REGISTER && is_vector(from->reg) &&
+                                     keeps_upper(instruction))))
             depend(trace, at, from->reg, vertex, compute_latency(work, at, from, result));
         else if (from->kind == BOUNDS_ADDRESS)
             arcs_from_address(trace, at, from, vertex, compute_latency(work, at, from, result));

@@ -85,7 +85,8 @@ enum {                   /* idioms, bits */
            4, /* a move that renaming does: no latency, no unit; between different registers */
        MODEL_CODED = 8,   /* microcoded: decoding takes turns of its own */
        MODEL_VARIES = 16, /* cost depends on values beyond least and most (rep, gather) */
-       MODEL_WAITS = 32, /* waits for the register that it writes, which it is not said to read (popcnt) */
+       MODEL_WAITS =
+           32, /* waits for the register that it writes, which it is not said to read (popcnt) */
 };
 
 struct model_figures {

@@ -98,8 +98,8 @@ static bool begins_with_one_of(const struct sample *sample, const char *const *n
     return false;
 }
 
-static const char *const may_be_idioms[] = {"xor", "sub",  "sbb",   "pxor", "psub", "pcmp",
-                                            "cmp", "andn", "pandn", NULL};
+static const char *const may_be_idioms[] = {"xor",  "sub", "sbb",  "pxor",  "psub",
+                                            "pcmp", "cmp", "andn", "pandn", NULL};
 static const char *const may_wait[] = {"popcnt", "lzcnt", "tzcnt", "bsf", "bsr", NULL};
 
 static bool is_move(const struct sample *sample)
