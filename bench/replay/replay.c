@@ -12,6 +12,8 @@
  * the order in which they find pairs. With --sample of those at a share of the locations. The trace is read beforehand into
  * records of 32 bytes that are walked in order, which costs as much for any layout: two layouts are to be compared on one trace. Addresses
  * and values are those of the trace, so that nothing differs from run to run but the time.
+ *
+ *   gcc -O2 -D_GNU_SOURCE -Isrc/common -Isrc/target -Isrc/engine bench/replay/replay.c src/engine/shadow/(all).c src/target/detect/(all).c src/common/base/(all).c src/common/wire/(all).c -o replay
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,7 +112,7 @@ static bool is_narrow(const struct step *step)
 
 static void take_access(const struct wire_trace_event *event, enum what what)
 {
-    /* Of the kernel's, which may be longer than a step holds, parts: what is counted is the same. */
+    /* The kernel's may be longer than a step holds: parts, the same for any layout. */
     for (uint64_t at = 0, bytes; at < event->bytes; at += bytes) {
         struct step *step = add_step();
         bytes = event->bytes - at < 1 << 15 ? event->bytes - at : 1 << 15;
