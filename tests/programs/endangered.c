@@ -152,6 +152,43 @@ APART static long local_gone(long x)
     return take(second + 1);   /* @absent first 9 */
 }
 
+/* In the frame, because its address is taken. */
+APART static long look_at(const long *where)
+{
+    __asm__ volatile("" : : "r"(where) : "memory");
+    return *where;
+}
+long beside;
+APART static long in_frame(long x)
+{
+    long framed = 1;
+    look_at(&framed);
+    framed = x;
+    beside = x + 1;          /* @stale framed 5 */
+    framed = x * 3;          /* @stale framed 5 */
+    return look_at(&framed); /* @current framed 15 */
+}
+
+/* The same in a loop, stored behind it; and in a block, whose place may be another's behind it. */
+APART static long in_block(const double *values, long count)
+{
+    long sum = 0;
+    {
+        long counted_up = 1;
+        look_at(&counted_up);
+        for (long i = 0; i < count; i++) {
+            counted_up = counted_up + i + 1;
+            product = product * values[i]; /* @stale counted_up 2 */
+        }
+        sum = look_at(&counted_up); /* @current counted_up 16 */
+    }
+    {
+        long next = 3;
+        sum = sum + look_at(&next);
+    }
+    return sum;
+}
+
 /* Of the function, but of static storage. */
 APART static int function_static(int x)
 {
@@ -219,6 +256,7 @@ int main(void)
     through_pointer(7, &elsewhere);
     out += local_gone(8);
     function_static(4);
+    out += in_frame(5) + in_block(values, 5);
     hidden_by_local(6);
     inlined(3);
     constants(2);

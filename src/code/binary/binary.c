@@ -147,6 +147,7 @@ void binary_close(struct binary *binary)
     symbols_free(&binary->symbols);
     names_free(&binary->names);
     intervals_free(&binary->ranges);
+    rows_free(&binary->frames);
     relocations_free(&binary->relocations);
     data_free(&binary->data);
     if (binary->dwarf)

@@ -231,17 +231,24 @@ enum base_status ranges_load(Elf *elf, struct intervals *ranges)
     return status;
 }
 
-static enum base_status compile(Elf *elf, int output, uint64_t *bytes)
+enum base_status frames_load(Elf *elf, struct rows *rows)
 {
     struct spans spans = {0};
-    struct rows rows = {0};
     enum base_status status = collect(elf, &spans);
+    *rows = (struct rows){0};
     if (status == BASE_OK)
-        status = build(&spans, &rows);
+        status = build(&spans, rows);
+    free(spans.items);
+    return status;
+}
+
+static enum base_status compile(Elf *elf, int output, uint64_t *bytes)
+{
+    struct rows rows;
+    enum base_status status = frames_load(elf, &rows);
     if (status == BASE_OK)
         status = rows_write(&rows, output, bytes);
     rows_free(&rows);
-    free(spans.items);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "binary/names.h"
 #include "binary/pclntab.h"
 #include "binary/relocations.h"
+#include "binary/rows.h"
 #include "binary/symbols.h"
 #include "binary/types.h"
 #include "binary/units.h"
@@ -65,7 +66,8 @@ struct binary {
     struct intervals ranges;  /* by call frame information */
     struct pclntab go;        /* of Go's runtime; no bytes: none */
     struct relocations relocations;
-    bool ranges_loaded, relocations_loaded;
+    struct rows frames; /* where the frame is, by address */
+    bool ranges_loaded, relocations_loaded, frames_loaded;
     struct data data;
 };
 

@@ -4,6 +4,7 @@
 
 #include "binary/internal.h"
 #include "binary/places.h"
+#include "binary/ranges.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -89,8 +90,46 @@ static void set_address(struct binary *binary, const Dwarf_Die *die, struct bina
         by_symbol(binary, die, &local->address);
 }
 
-static struct binary_local describe(struct binary *binary, Dwarf_Die *die, uint64_t vaddr,
-                                    enum types_language language)
+/* Below the return address, and what is pushed behind it. */
+enum { SLOT_LAST = -16 };
+
+bool binary_frame_at(struct binary *binary, uint64_t vaddr, uint8_t *base, int64_t *offset)
+{
+    struct rows *rows = &binary->frames;
+    if (!binary->frames_loaded && frames_load(binary->main.elf, rows) != BASE_OK)
+        rows->range_count = 0;
+    binary->frames_loaded = true;
+    if (!rows->range_count || vaddr < rows->base || vaddr >= rows->limit)
+        return false;
+    uint64_t at = vaddr - rows->base;
+    size_t behind = BASE_FIRST(i, rows->range_count, rows->starts[i] > at);
+    const struct unwind_row *row = behind ? &rows->rows[rows->range_rows[behind - 1]] : NULL;
+    if (!row || row->cfa != UNWIND_CFA_REGISTER)
+        return false;
+    *base = row->cfa_register;
+    *offset = row->cfa_offset;
+    return true;
+}
+
+/* One place in the frame, throughout its scope, which the function names by its canonical frame address, as gcc does. */
+static void set_slot(const Dwarf_Die *function, Dwarf_Die *die, struct binary_local *local)
+{
+    Dwarf_Attribute found;
+    Dwarf_Op *ops;
+    size_t count;
+    local->entry = dwarf_dieoffset(die);
+    if (local->address || !dwarf_attr((Dwarf_Die *)function, DW_AT_frame_base, &found) ||
+        dwarf_getlocation(&found, &ops, &count) != 0 || count != 1 ||
+        ops[0].atom != DW_OP_call_frame_cfa)
+        return;
+    if (dwarf_attr(die, DW_AT_location, &found) && dwarf_whatform(&found) == DW_FORM_exprloc &&
+        dwarf_getlocation(&found, &ops, &count) == 0 && count == 1 && ops[0].atom == DW_OP_fbreg &&
+        (int64_t)ops[0].number <= SLOT_LAST)
+        local->slot = (int64_t)ops[0].number;
+}
+
+static struct binary_local describe(struct binary *binary, const Dwarf_Die *function,
+                                    Dwarf_Die *die, uint64_t vaddr, enum types_language language)
 {
     struct binary_local local = {.parameter = dwarf_tag(die) == DW_TAG_formal_parameter};
     struct util_text where = {0};
@@ -101,6 +140,7 @@ static struct binary_local describe(struct binary *binary, Dwarf_Die *die, uint6
         local.declared = (uint32_t)line;
     set_type(binary, die, language, &local);
     set_address(binary, die, &local);
+    set_slot(function, die, &local);
     local.residence = place_at(die, vaddr, &where);
     if (local.residence == BINARY_NOWHERE && local.address) {
         local.residence = BINARY_MEMORY;
@@ -133,7 +173,7 @@ static bool add_scope(struct binary *binary, const Dwarf_Die *scopes, size_t sco
     do {
         if (!scope_is_variable(&child))
             continue;
-        struct binary_local local = describe(binary, &child, vaddr, language);
+        struct binary_local local = describe(binary, &scopes[0], &child, vaddr, language);
         local.function = function;
         local.inlined = owner > 0;
         local.shadowed = is_shadowed(locals, before, local.name);
@@ -239,8 +279,8 @@ static size_t find_global(const Dwarf_Die *scope, const char *name, int depth, D
 static enum base_status answer(struct binary *binary, Dwarf_Die *die, uint64_t vaddr,
                                const Dwarf_Die *function, struct binary_local *variable)
 {
-    *variable = describe(binary, die, vaddr, data_language(function));
-    return variable->address ? BASE_OK : BASE_NOT_FOUND;
+    *variable = describe(binary, function, die, vaddr, data_language(function));
+    return variable->address || variable->slot ? BASE_OK : BASE_NOT_FOUND;
 }
 
 enum base_status binary_named(struct binary *binary, uint64_t vaddr, const char *name,

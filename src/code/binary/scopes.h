@@ -28,9 +28,11 @@ struct binary_local {
     const char *function; /* whose it is; NULL: the file's */
     const char *where;    /* "rbx", "frame-24", "0x4060", "3"; "" if it is nowhere */
     uint64_t address;     /* of static storage; 0: it has none */
-    uint64_t bytes;       /* 0: not known */
-    uint32_t declared;    /* line; 0: unknown */
-    uint8_t residence;    /* enum binary_residence */
+    int64_t slot; /* of one place in the frame: from the canonical frame address; 0: it has none */
+    uint64_t entry;    /* distinguishes variables that have the same slot */
+    uint64_t bytes;    /* 0: not known */
+    uint32_t declared; /* line; 0: unknown */
+    uint8_t residence; /* enum binary_residence */
     bool parameter, inlined,
         shadowed; /* inlined: of a function that was; shadowed: another of its name is nearer */
     bool scalar;  /* of a basic type, an enumeration or a pointer */
@@ -48,10 +50,15 @@ void binary_locals_free(struct binary_locals *locals);
 
 /*
  * What a name alone means in a statement at the address, by the scopes of the language: blocks, functions, members of the
- * class, namespaces, the file. BASE_NOT_FOUND: the name means nothing, or nothing that has one fixed address; thread-local variables have none.
+ * class, namespaces, the file. BASE_NOT_FOUND: the name means nothing, or nothing that has one fixed address, or one place
+ * in the frame; thread-local variables have none.
  */
 enum base_status binary_named(struct binary *binary, uint64_t vaddr, const char *name,
                               struct binary_local *variable);
+
+/* Where the frame is at an instruction: the canonical frame address is what the register (enum base_register) holds, and `offset`.
+   False: it is not known, or not as simple. */
+bool binary_frame_at(struct binary *binary, uint64_t vaddr, uint8_t *base, int64_t *offset);
 
 /* Bytes of code in the scopes of all local variables and parameters, and how many of these have a location of the variable, by kind.
    Counted as the totals of llvm-dwarfdump --statistics are. */

@@ -29,12 +29,33 @@ static void note_access(const struct isa_access *access, bool framed, bool repea
     event->conditional = access->conditional;
 }
 
-static struct event event_of(const struct isa_insn *insn, bool framed)
+/* What is stored into the frame: where, if that is known. */
+static void note_frame(const struct currency_code *code, const struct isa_insn *insn,
+                       const struct isa_access *access, struct event *event)
+{
+    uint8_t base;
+    int64_t offset;
+    if (!(access->direction & ISA_STORE) || access->segment)
+        return;
+    if (insn->repeated || access->index >= 0 || access->conditional || !code->frame ||
+        !code->frame(code->context, insn->address, &base, &offset) || access->base != base) {
+        event->within = access->bytes && !insn->repeated ? access->bytes : UINT16_MAX;
+        return;
+    }
+    event->frame_start = (uint64_t)(access->displacement - offset);
+    event->frame_end = event->frame_start + access->bytes;
+}
+
+static struct event event_of(const struct currency_code *code, const struct isa_insn *insn,
+                             bool framed)
 {
     struct event event = {.address = insn->address,
                           .calls = insn->flow == ISA_CALL || insn->flow == ISA_SYSCALL};
-    for (unsigned i = 0; i < insn->access_count; i++)
+    for (unsigned i = 0; i < insn->access_count; i++) {
+        if (is_elsewhere(&insn->accesses[i], framed))
+            note_frame(code, insn, &insn->accesses[i], &event);
         note_access(&insn->accesses[i], framed, insn->repeated, &event);
+    }
     return event;
 }
 
@@ -78,7 +99,7 @@ static bool decode_block(struct currency *currency, uint32_t number, size_t *cap
         if (isa_decode(code->bytes + (at - code->flow->start), (size_t)(block->end - at), at,
                        &insn) != BASE_OK)
             break;
-        struct event event = event_of(&insn, framed);
+        struct event event = event_of(code, &insn, framed);
         set_lines(code, &event);
         if (!UTIL_PUSH(currency->events, currency->count, *capacity, event))
             return false;

@@ -54,6 +54,8 @@ struct currency_code {
     size_t marks_count;
     const struct currency_span *spans;
     size_t spans_count;
+    /* Where the frame is at an instruction: its canonical frame address is what the register holds, and *offset. NULL, or false: not known. */
+    bool (*frame)(void *context, uint64_t address, uint8_t *base, int64_t *offset);
     /* Is the code at the address of a function inlined where that place calls it? NULL: none is. */
     bool (*inlined)(void *context, uint64_t address, uint32_t place);
     void *context;
@@ -71,9 +73,11 @@ uint64_t currency_store(const struct currency *currency, uint64_t from, uint64_t
 /* ---- a variable ------------------------------------------------------------------------------------------ */
 
 struct currency_variable {
-    uint64_t start, bytes;    /* ELF virtual addresses, throughout the program */
+    /* An ELF virtual address, throughout the program; or, in the frame, the distance from the canonical frame address, modulo 2^64. */
+    uint64_t start, bytes;
     const uint32_t *assigned; /* places that assign to it, each once */
     size_t assigned_count;    /* CURRENCY_ASSIGNMENTS_MAX at most */
+    bool framed;
 };
 
 enum currency_class {

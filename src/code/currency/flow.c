@@ -102,14 +102,22 @@ static void enter(const struct search *search, struct state *state,
 static bool overlaps(const struct search *search, const struct event *event)
 {
     const struct currency_variable *variable = search->variable;
-    return event->start < variable->start + variable->bytes && event->end > variable->start;
+    uint64_t start = variable->framed ? event->frame_start : event->start;
+    uint64_t end = variable->framed ? event->frame_end : event->end;
+    return start < variable->start + variable->bytes && end > variable->start;
+}
+
+/* Bytes that may be stored into the variable; 0: none. */
+static uint16_t unknown_of(const struct search *search, const struct event *event)
+{
+    return search->variable->framed && event->within ? event->within : event->unknown;
 }
 
 /* Through a pointer, but by the line that assigns, and as wide. */
 static bool is_likely(const struct search *search, const struct event *event)
 {
-    return event->unknown && assignment_at(search, event->place) &&
-           event->unknown == search->variable->bytes;
+    uint16_t unknown = unknown_of(search, event);
+    return unknown && assignment_at(search, event->place) && unknown == search->variable->bytes;
 }
 
 static bool stores(const struct search *search, const struct event *event)
@@ -211,7 +219,8 @@ static void execute(struct search *search, struct state *state, uint32_t block, 
     const struct event *event = &search->currency->events[number];
     if (stores(search, event))
         store(search, state, block, number);
-    else if (event->unknown && (state->late || state->early || (state->open && !state->stored)))
+    else if (unknown_of(search, event) &&
+             (state->late || state->early || (state->open && !state->stored)))
         state->unknown = 1;
     if (event->calls) {
         state->late = state->early = state->unknown = 0;

@@ -11,8 +11,10 @@ struct event {
     uint64_t start, end;         /* of what it stores to a known address; end == start: nothing */
     uint32_t marks, marks_count; /* stop points before it: index of the first */
     uint32_t place;              /* of the row that has it */
-    uint16_t unknown;            /* bytes that it stores at an unknown address; 0: none */
-    bool conditional;            /* the store to a known address may not happen */
+    uint64_t frame_start, frame_end; /* the same of the frame */
+    uint16_t unknown;                /* bytes that it stores at an unknown address; 0: none */
+    uint16_t within;                 /* bytes that it stores somewhere in the frame; 0: none */
+    bool conditional;                /* the store to a known address may not happen */
     bool calls;
 };
 

@@ -144,6 +144,12 @@ static void set_outer(struct function *function, size_t mark)
         function->outer[mark][i - 1] = function_number(function, frames[i].file, frames[i].line);
 }
 
+static bool frame_at(void *context, uint64_t address, uint8_t *base, int64_t *offset)
+{
+    const struct function *function = context;
+    return binary_frame_at(function->binary, address, base, offset);
+}
+
 static bool is_inlined(void *context, uint64_t address, uint32_t place)
 {
     const struct function *function = context;
@@ -177,6 +183,12 @@ static bool make_marks(struct function *function)
 
 /* ---- assignments --------------------------------------------------------------------------------------- */
 
+bool is_same_variable(const struct binary_local *a, const struct binary_local *b)
+{
+    return a->address ? a->address == b->address
+                      : !b->address && a->slot && a->slot == b->slot && a->entry == b->entry;
+}
+
 enum base_status function_assigned(struct function *function, uint64_t vaddr, const char *name,
                                    size_t *assigned)
 {
@@ -185,7 +197,7 @@ enum base_status function_assigned(struct function *function, uint64_t vaddr, co
         !variable.bytes || variable.bytes > SCALAR_BYTES)
         return BASE_NOT_FOUND;
     for (*assigned = 0; *assigned < function->assigned_count; ++*assigned)
-        if (function->assigned[*assigned].variable.address == variable.address)
+        if (is_same_variable(&function->assigned[*assigned].variable, &variable))
             return BASE_OK;
     return UTIL_PUSH(function->assigned, function->assigned_count, function->assigned_capacity,
                      (struct assigned){.variable = variable})
@@ -222,6 +234,7 @@ static enum base_status open_currency(struct function *function)
                                  .marks_count = function->marks_count,
                                  .spans = function->spans,
                                  .spans_count = function->spans_count,
+                                 .frame = frame_at,
                                  .inlined = is_inlined,
                                  .context = function};
     enum base_status status = currency_open(&code, &function->currency);
@@ -243,6 +256,13 @@ static enum base_status add_assignments(struct function *function, struct source
     return BASE_OK;
 }
 
+static bool is_unoptimized(const struct function *function)
+{
+    struct binary_frame frames[FRAMES_MAX];
+    return binary_frames(function->binary, function->start, frames, FRAMES_MAX) &&
+           frames[0].unoptimized;
+}
+
 enum base_status function_assigns(struct function *function, struct sources *sources)
 {
     enum base_status status =
@@ -252,21 +272,34 @@ enum base_status function_assigns(struct function *function, struct sources *sou
     for (size_t i = 0; i < function->marks_count; i++)
         set_outer(function, i);
     status = open_currency(function);
-    if (status == BASE_OK && !function->frontiers)
+    if (status == BASE_OK && !function->frontiers && !is_unoptimized(function))
         status = moved_find(function, sources);
     return status;
 }
 
 struct capping {
     const struct function *function;
+    const struct assigned *assigned;
     bool (*visit)(void *context, const struct currency_stop *stop);
     void *context;
 };
+
+/* Behind its scope, the place of a variable in the frame may be another's. */
+static bool is_in_scope(const struct function *function, const struct binary_local *variable,
+                        uint64_t vaddr)
+{
+    struct binary_local there;
+    return variable->address ||
+           (binary_named(function->binary, vaddr, variable->name, &there) == BASE_OK &&
+            is_same_variable(variable, &there));
+}
 
 static bool cap(void *context, const struct currency_stop *stop)
 {
     const struct capping *capping = context;
     struct currency_stop capped = *stop;
+    if (!is_in_scope(capping->function, &capping->assigned->variable, stop->address))
+        return true;
     if (!capping->function->frontiers)
         capped.class = CURRENCY_SUSPECT;
     return capping->visit(capping->context, &capped);
@@ -278,12 +311,16 @@ enum base_status function_stops(const struct function *function, const struct as
 {
     for (size_t i = 0; i < function->moved_count; i++)
         if (&function->assigned[function->moved[i].assigned] == assigned &&
+            is_in_scope(function, &assigned->variable, function->moved[i].stop.address) &&
             !visit(context, &function->moved[i].stop))
             return BASE_OK;
     if (!function->currency)
         return BASE_OK;
-    struct capping capping = {function, visit, context};
-    struct currency_variable variable = {.start = assigned->variable.address,
+    struct capping capping = {function, assigned, visit, context};
+    const struct binary_local *local = &assigned->variable;
+    struct currency_variable variable = {.start = local->address ? local->address
+                                                                 : (uint64_t)local->slot,
+                                         .framed = !local->address,
                                          .bytes = assigned->variable.bytes,
                                          .assigned = assigned->places,
                                          .assigned_count = assigned->count};

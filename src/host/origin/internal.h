@@ -47,7 +47,7 @@ struct place {
 
 enum { OUTER_MAX = 8 };
 
-/* A variable in static memory that the function assigns to. */
+/* A variable with one place in memory that the function assigns to. */
 struct assigned {
     struct binary_local variable;
     uint32_t *places;
@@ -94,7 +94,8 @@ const struct place *function_place(const struct function *function, uint32_t num
 
 /* The number of a line; 0: it is none, or no memory. */
 uint32_t function_number(struct function *function, const char *file, uint32_t line);
-/* The variable that a name means at an address: *assigned is its place in function->assigned. BASE_NOT_FOUND: it has no fixed address, or
+bool is_same_variable(const struct binary_local *a, const struct binary_local *b);
+/* The variable that a name means at an address: *assigned is its place in function->assigned. BASE_NOT_FOUND: it has no fixed place, or
    is no number; BASE_NO_MEMORY. */
 enum base_status function_assigned(struct function *function, uint64_t vaddr, const char *name,
                                    size_t *assigned);

@@ -87,10 +87,11 @@ static enum base_status add_assigned(struct profile *profile, const struct funct
                : BASE_NO_MEMORY;
 }
 
-static const struct assigned *find_assigned(const struct function *function, uint64_t address)
+static const struct assigned *find_assigned(const struct function *function,
+                                            const struct binary_local *variable)
 {
-    for (size_t i = 0; address && i < function->assigned_count; i++)
-        if (function->assigned[i].variable.address == address)
+    for (size_t i = 0; i < function->assigned_count; i++)
+        if (is_same_variable(&function->assigned[i].variable, variable))
             return &function->assigned[i];
     return NULL;
 }
@@ -107,10 +108,10 @@ static enum base_status add_local(struct profile *profile, const struct binary_l
                : BASE_NO_MEMORY;
 }
 
-static bool is_listed(const struct binary_locals *locals, uint64_t address)
+static bool is_listed(const struct binary_locals *locals, const struct binary_local *variable)
 {
     for (size_t i = 0; i < locals->count; i++)
-        if (locals->items[i].address == address)
+        if (is_same_variable(&locals->items[i], variable))
             return true;
     return false;
 }
@@ -126,12 +127,13 @@ enum base_status variables_at(struct profile *profile, struct function *function
     if (status != BASE_OK)
         return status == BASE_NOT_FOUND ? BASE_OK : status;
     for (size_t i = 0; i < locals.count && status == BASE_OK; i++) {
-        const struct assigned *assigned = find_assigned(function, locals.items[i].address);
+        const struct assigned *assigned = find_assigned(function, &locals.items[i]);
         status = assigned ? add_assigned(profile, function, assigned, vaddr)
                           : add_local(profile, &locals.items[i]);
     }
     for (size_t i = 0; i < function->assigned_count && status == BASE_OK; i++)
-        if (!is_listed(&locals, function->assigned[i].variable.address))
+        if (function->assigned[i].variable.address &&
+            !is_listed(&locals, &function->assigned[i].variable))
             status = add_assigned(profile, function, &function->assigned[i], vaddr);
     binary_locals_free(&locals);
     return status;

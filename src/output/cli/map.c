@@ -189,7 +189,7 @@ static const struct option_spec map_options[] = {
          "or the address of an instruction, 0x..., as in the ELF file."},
     {"check", 0, OPTION_FLAG, OWN(map_settings, check), .value = 1,
      .help = "Check all of FILE: in how much of their scopes variables have a location, and which "
-             "variables in static memory may not be current, and on which lines."},
+             "variables in memory may not be current, and on which lines."},
     {"profile", 0, OPTION_PROFILE, OWN(map_settings, profile), .argument = "PROFILE",
      .help =
          "Print beside each instruction its share of what PROFILE measured of this program: CPU "
@@ -215,7 +215,7 @@ const struct verb map_verb = {
         "nearest lines with code are named. Nothing is run.\n\n"
         "Then the variables in scope where a debugger stops there are listed, each with its "
         "location, and whether the value that a debugger shows is that of the source: current; or "
-        "not resident, if the value is nowhere. Variables in static memory may also be stale, if "
+        "not resident, if the value is nowhere. Variables in memory may also be stale, if "
         "a line that was passed assigns to them and the value is stored only later; premature, if "
         "the value is stored before the line that assigns it; or suspect, if one of these holds "
         "on some paths only, or something unknown may have been stored in between. The value "

@@ -232,7 +232,7 @@ static void print_findings_of_file(struct printer *printer, const struct profile
 {
     char line[TEXT_BYTES] = "";
     size_t found = 0;
-    heading(printer, "Variables in static memory that may not be current");
+    heading(printer, "Variables in memory that may not be current");
     print_add(line, sizeof line, "%" PRIu64 " assignments in %" PRIu64 " functions were examined.",
               run->assignments, run->functions);
     if (run->missing)
