@@ -89,7 +89,7 @@ function findings(map) {
   const share = (bytes) => percent(coverage.scope_bytes ? bytes / coverage.scope_bytes : 0);
   return [h("section", null, h("h4", null, "Where variables are"), h("p", { class: "note" }, `${several(coverage.variables, "local variable")}; ${share(coverage.known_bytes)} of the code in their scopes has a location of them.`),
     h("div", { class: "table" }, h("table", null, h("tbody", null, Object.entries(coverage.bytes).map(([name, bytes]) => h("tr", null, h("td", { class: "text" }, name.replace("_", " ")), h("td", { class: "figure" }, share(bytes)))))))),
-  h("section", null, h("h4", null, "Variables in static memory that may not be current"), map.findings.length === 0 ? h("p", { class: "note" }, "None was found.") :
+  h("section", null, h("h4", null, "Variables in memory that may not be current"), map.findings.length === 0 ? h("p", { class: "note" }, "None was found.") :
     h("div", { class: "table" }, h("table", null, h("tbody", null, map.findings.map((finding) => h("tr", null, h("td", { class: "text" }, CLASSES[finding.class]), h("td", { class: "text" }, nameSpan(finding.variable)),
       h("td", { class: "text" }, nameSpan(finding.function ?? "?")), h("td", { class: "text" }, finding.reason), h("td", { class: "text" }, `on line ${[...new Set(finding.stops.map((stop) => stop.line))].join(", ")}`)))))))];
 }
