@@ -187,7 +187,7 @@ static void add_parts(struct stat_row *row)
         row->recorded += visit ? (double)visit->recorded / (double)row->count : 0;
     }
     row->waiting = waiting / ns;
-    row->preempted = preempted / ns;
+    row->preempted = preempted / (ns + preempted); /* the times are without */
     row->cost = cost / ns;
     row->sensitive = row->waiting > SENSITIVE_WAITING || row->spread > SENSITIVE_SPREAD ||
                      row->preempted > SENSITIVE_TAKEN || row->modes[0] > 0;

@@ -165,7 +165,8 @@ static void remark(struct printer *printer, const struct stat_row *row)
         }
     print_add(line, sizeof line, "%s", slow[1] ? "" : ". ");
     if (row->visits > row->recorded * 1.001 && row->recorded > 0)
-        print_add(line, sizeof line, "Sampled: one visit in %.1f was timed, the sums are scaled. ",
+        print_add(line, sizeof line,
+                  "Sampled: one visit in %.1f was timed; visits and sums are scaled. ",
                   row->visits / row->recorded);
     if (row->cost > 0.01 && row->recorded > 0)
         print_add(line, sizeof line, "Timing a visit takes about %s more. ",
