@@ -59,9 +59,10 @@ static void print_place_of(struct printer *printer, const struct profile_map_run
     size_t instructions = printer->profile->map_instructions_count;
     name_clean(run->asked ? run->asked : "?", asked, sizeof asked);
     print_place(printer, run->file, run->line, place);
-    print_add(line, sizeof line, "%s: %zu instruction%s in %" PRIu64 " range%s",
-              place[0] ? place : asked, instructions, print_plural(instructions), run->ranges,
-              print_plural(run->ranges));
+    print_add(line, sizeof line, "%s: %s%zu instruction%s in %" PRIu64 " range%s",
+              place[0] ? place : asked,
+              run->ranges > printer->profile->map_ranges_count ? "more than " : "", instructions,
+              print_plural(instructions), run->ranges, print_plural(run->ranges));
     heading(printer, line);
     if (run->kind == PROFILE_MAP_LINE) {
         if (!run->ranges)
