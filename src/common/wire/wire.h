@@ -723,7 +723,7 @@ struct wire_published {
     uint16_t number;     /* of the thread in its process, in the order of creation */
     uint8_t kind;        /* bits: 1 reads, 2 writes, 4 locked */
     uint8_t watched; /* words of another one's line that the thread watches from now on; 0: none */
-    uint8_t reserved[4];
+    float density;   /* loads and stores per instruction seen ahead; 0 unknown */
 };
 
 struct wire_meeting {

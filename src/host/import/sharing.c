@@ -8,12 +8,17 @@
  * of their first samples, else those of their process.
  *
  * A line is a row if somebody met there; what was published there then says which threads use it how, and how much CPU
- * time its accesses take. Transfers are weights here, which have no unit: what is said of them are shares.
+ * time its accesses take.
  *
  * A meeting says that u touched the line soon after t. How soon nobody knows: u is watched for a tick's time, in which one touch is as good as
  * thousands. So meetings alone count how often t used lines that u uses at all, and one that u touches rarely
  * would weigh as much as one that both use all the time. Of a line that threads use at rates n, in any order, n_t n_u / N transfers are expected from
  * t to u (engine/transfer); meetings stand for n_t, and each is multiplied by n_u / N, as publications there have it.
+ *
+ * An entry is there to be chosen for sharing_ms, so that a line that takes the part p of t's accesses, and that u uses as well, adds
+ * p x (CPU time of t) x sharing_ms to the weights of u's looks. Divided by sharing_ms, and multiplied by the accesses in an instruction as they
+ * were seen ahead, that is what t's accesses to the line would be at an instruction a nanosecond: so transfers are in that unit, beside as many
+ * instructions as nanoseconds were sampled, and their rate is one of instructions whatever the processor's speed.
  */
 #include "import/internal.h"
 
@@ -22,6 +27,8 @@
 
 enum { MATRIX = 64, LOCKED = 4, READS = 1, WRITES = 2, NO_LINE = UINT32_MAX, NAME_BYTES = 512 };
 static const float most_weight = 1e9F;
+/* Loads and stores in an instruction: where it is not known, and the most that there are. */
+static const float usual_density = 0.4F, most_density = 4;
 static const uint64_t most_ns = UINT64_C(1) << 50;
 
 struct published {
@@ -29,7 +36,7 @@ struct published {
     uint32_t node; /* of the log until the end; 0: lost */
     uint64_t line, mask;
     uint64_t file, offset; /* as in struct wire_published */
-    float weight;
+    float weight, density;
     uint16_t number;
     uint8_t kind;
     struct import_object object;
@@ -109,6 +116,11 @@ static bool weight_ok(float weight)
     return isfinite(weight) && weight >= 0 && weight <= most_weight;
 }
 
+static bool density_ok(float density)
+{
+    return isfinite(density) && density >= 0 && density <= most_density;
+}
+
 static bool kind_ok(uint8_t kind)
 {
     return kind & (READS | WRITES) && kind < 2 * LOCKED;
@@ -149,8 +161,8 @@ bool import_sharing_published(struct import_gather *gather, const struct import_
     if (!sharing)
         return false;
     sharing->latest = NO_LINE;
-    if (!weight_ok(record->weight) || !kind_ok(record->kind) || !record->mask ||
-        !import_knows_process(gather, frame->process))
+    if (!weight_ok(record->weight) || !density_ok(record->density) || !kind_ok(record->kind) ||
+        !record->mask || !import_knows_process(gather, frame->process))
         return corrupt(gather);
     gather->corrupt += node == IMPORT_UNKNOWN_NODE;
     struct published made = {.process = frame->process,
@@ -162,6 +174,7 @@ bool import_sharing_published(struct import_gather *gather, const struct import_
                              .file = record->file,
                              .offset = record->file ? record->offset & ~UINT64_C(63) : 0,
                              .weight = record->weight,
+                             .density = record->density > 0 ? record->density : usual_density,
                              .number = record->number,
                              .kind = record->kind};
     struct profile_shared_watch *row = watch_row(gather, frame->process);
@@ -580,6 +593,14 @@ static bool enter_lines(struct import_gather *gather)
 
 /* ---- meetings -------------------------------------------------------------------------------------- */
 
+/* What a weight of 1 stands for: an access an instruction, at an instruction a nanosecond. */
+static double unit_of(const struct import_gather *gather)
+{
+    double interval = (double)gather->log->config.interval_ns;
+    double fresh = (double)gather->log->config.sharing_ms * 1e6;
+    return fresh > 0 ? interval * interval / fresh : 0;
+}
+
 /* Whose access was lost stands at no place. */
 static bool add_meeting(struct import_gather *gather, struct meeting *meeting)
 {
@@ -592,7 +613,8 @@ static bool add_meeting(struct import_gather *gather, struct meeting *meeting)
     if (!run || !enter_line(gather, first, &line))
         return false;
     meeting->weight *=
-        (float)part_of_use(sharing, line, meeting->number, (double)published->weight);
+        (float)(part_of_use(sharing, line, meeting->number, (double)published->weight) *
+                unit_of(gather) * (double)published->density);
     if (meeting->first_mask & meeting->second_mask)
         run->true_transfers += (double)meeting->weight;
     else
@@ -607,6 +629,11 @@ static bool add_meeting(struct import_gather *gather, struct meeting *meeting)
 static bool add_published(struct import_gather *gather, const struct published *published)
 {
     uint32_t line = find_line(gather->sharing, published);
+    double cpu_ns = (double)published->weight * (double)gather->log->config.interval_ns;
+    struct profile_shared_run *run = run_row(gather, published->process);
+    if (!run)
+        return false;
+    run->instructions += (uint64_t)cpu_ns;
     if (line == NO_LINE)
         return true;
     struct profile_shared_seen *seen = &gather->profile->shared_seens[line];
@@ -616,7 +643,7 @@ static bool add_published(struct import_gather *gather, const struct published *
         datum->module = import_module_of(gather, published->process, published->frame.module);
     }
     seen->samples++;
-    seen->cpu_ns += (double)published->weight * (double)gather->log->config.interval_ns;
+    seen->cpu_ns += cpu_ns;
     return add_user(gather, line, published->number, published->kind, published->mask, 1);
 }
 

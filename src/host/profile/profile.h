@@ -620,7 +620,8 @@ struct profile_shared_run {
     uint32_t process;
     uint32_t threads;
     uint32_t exhausted;    /* 1: memory ran out, accesses are missing */
-    uint64_t instructions; /* of all threads, from when there was a second one */
+    uint64_t instructions; /* of all threads, from when there was a second one; live: ns of CPU time
+                              that were sampled, taken to be one instruction each */
     double true_transfers, false_transfers;
     double unlisted;                            /* of these, of lines that are no rows */
     uint64_t evicted, coarsened, early, merged; /* struct transfer_totals */

@@ -331,6 +331,7 @@ static void publish(struct agent_thread *self, uint32_t node)
                                     .file = file,
                                     .offset = offset,
                                     .weight = weight,
+                                    .density = attempt->density,
                                     .generation = access.generation,
                                     .number = self->sharing.number,
                                     .kind = access.kind};
@@ -433,6 +434,19 @@ static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t now,
                                                                                : WIRE_MET;
 }
 
+/*
+ * How much of the time since what is fresh was published this thread has been on a processor. Fresh is meant in time, and samples come in CPU
+ * time: of what is done while a thread is off the processor it sees nothing, though the two could have run at the same time.
+ */
+static double part_at_work(const struct agent_sharing *sharing, uint64_t now)
+{
+    static const double least = 1.0 / 16;
+    uint64_t cpu_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID) - sharing->earlier.cpu_ns;
+    uint64_t wall_ns = now - sharing->earlier.ns;
+    double part = wall_ns ? (double)cpu_ns / (double)wall_ns : 1;
+    return part < least ? least : part > 1 ? 1 : part;
+}
+
 static void log_meeting(struct agent_thread *self, const struct board_access *second, uint32_t node,
                         enum wire_fate fate)
 {
@@ -449,7 +463,8 @@ static void log_meeting(struct agent_thread *self, const struct board_access *se
                                   .gap_ns = second->at - first->at,
                                   .node = node,
                                   .weight = first->weight * sharing->weight /
-                                            (float)(chance > 0 ? chance : 1),
+                                            (float)((chance > 0 ? chance : 1) *
+                                                    part_at_work(sharing, second->at)),
                                   .number = sharing->number,
                                   .first_kind = first->kind,
                                   .second_kind = second->kind,

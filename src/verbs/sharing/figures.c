@@ -330,10 +330,9 @@ static void judge_live(const struct sharing_report *report, struct sharing_line 
 static bool is_weak(const struct sharing_report *report, struct sharing_line *lines, size_t count)
 {
     double least = (double)report->totals.instructions * SHARING_LEAST_PART;
-    if (!report->live)
-        return lines->together * SHARING_TRANSFER_INSTRUCTIONS < least;
-    judge_live(report, lines, count);
-    return lines->few || lines->time < SHARING_LEAST_PART;
+    if (report->live)
+        judge_live(report, lines, count);
+    return lines->few || lines->together * SHARING_TRANSFER_INSTRUCTIONS < least;
 }
 
 /* The heaviest line of an object stands for all of the same class. */

@@ -7,8 +7,8 @@
  * one half.
  *
  * Samples do not count transfers: that two threads have used a line within some milliseconds does not say how often it has moved in
- * between. So from nothing to all of the time in the accesses to it can be gained. Where all accesses were counted, too, samples
- * say nothing.
+ * between. So from nothing to all of the time in the accesses to it, and of that which ticks behind them stand for, can be gained. Where all
+ * accesses were counted, too, samples say nothing.
  */
 #include "gain/gain.h"
 #include "sharing/internal.h"

@@ -58,7 +58,7 @@ struct sharing_line {
     double together; /* transfers of all of them */
     /* Live: of all lines of the object and class. */
     uint64_t traps, samples; /* meetings; accesses published there */
-    double time;             /* of the CPU time, that these stand for */
+    double time;             /* of the CPU time, that these stand for, but for waiting */
     /* The same, on the line that stands for them. */
     struct profile_share live; /* of all transfers; known: there are enough */
     uint64_t
@@ -79,7 +79,7 @@ struct sharing_report {
     struct profile_shared_gap *gaps;
     struct profile_shared_run totals; /* of all processes; exhausted: how many of them */
     double transfers;
-    bool live;                           /* transfers are weights, of samples */
+    bool live; /* transfers are estimated from samples, at an instruction a nanosecond */
     struct profile_shared_watch watched; /* live: of all processes */
     double squares;                      /* live: of the weights */
     uint32_t threads;                    /* in the matrix */

@@ -209,21 +209,24 @@ static void print_allocation(struct printer *printer, const struct sharing_repor
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Live: what it rests on, how far apart the touches lay, and what its accesses cost at most. */
-static void print_live(struct printer *printer, const struct sharing_line *line, const char *class,
-                       const char *share)
+/* Live: what it rests on, how far apart the touches lay, and what its accesses cost by themselves. */
+static void print_live(struct printer *printer, const struct sharing_report *report,
+                       const struct sharing_line *line, const char *class, const char *share)
 {
     char text[TEXT_BYTES], traps[32], gap[32], time[32];
+    double thousands = (double)report->totals.instructions / 1000;
     snprintf(text, sizeof text,
-             "%s; %s of the sharing (%.0f – %.0f %%), seen %s times; %zu threads", class, share,
-             100 * line->live.low, 100 * line->live.high, print_grouped(line->traps, traps),
+             "%s; %s of the sharing (%.0f – %.0f %%), seen %s times: about %.2f transfers in 1,000 "
+             "instructions; %zu threads",
+             class, share, 100 * line->live.low, 100 * line->live.high,
+             print_grouped(line->traps, traps), thousands > 0 ? line->together / thousands : 0,
              line->users_count);
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);
     snprintf(
         text, sizeof text,
         "half of the touches came within %s of the other thread's; its accesses take %s of the "
-        "CPU time, which is the most that can be gained",
+        "CPU time, what they wait for the line left out",
         print_time((double)line->gap_ns, gap), print_percent(line->time, time));
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);
@@ -249,7 +252,7 @@ static void print_head(struct printer *printer, const struct sharing_report *rep
             number, text, print_off(printer), print_link_off(printer));
     print_percent(report->transfers > 0 ? line->together / report->transfers : 0, share);
     if (report->live) {
-        print_live(printer, line, classes[line->class], share);
+        print_live(printer, report, line, classes[line->class], share);
         return;
     }
     print_quantity(line->together, transfers);

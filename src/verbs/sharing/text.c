@@ -120,7 +120,8 @@ static void print_rest(struct printer *printer, const struct sharing_report *rep
     if (report->live) {
         print_percent(report->transfers > 0 ? weak / report->transfers : 0, transfers);
         snprintf(text, sizeof text,
-                 "%zu %sline%s, %s of the sharing: seen too rarely, or too little used to matter",
+                 "%zu %sline%s, %s of the sharing: seen fewer than 5 times, or too few transfers to "
+                 "matter",
                  count, report->findings ? "more " : "", print_plural(count), transfers);
         fprintf(printer->out, "\n  ");
         print_wrap(printer, DIM, 2, 2, text);
