@@ -1394,6 +1394,9 @@ static void any_flip_of_an_exact_log_is_survived(void **state)
 
 /* ---- live sharing ----------------------------------------------------------------------------- */
 
+/* What a weight of 1 stands for: 5 ms x 5 ms / 20 ms, at an access in two instructions. */
+static const double unit = 625000;
+
 static void sharing_begin(struct log *log)
 {
     struct wire_config before = config;
@@ -1407,7 +1410,7 @@ static void log_published(struct thread *thread, uint32_t serial, uint64_t line,
                           uint8_t kind, uint16_t number)
 {
     WRITE(thread, WIRE_PUBLISHED, published, .serial = serial, .node = 3, .line = line,
-          .mask = mask, .weight = 2, .number = number, .kind = kind,
+          .mask = mask, .weight = 2, .density = 0.5F, .number = number, .kind = kind,
           .watched = serial == 1 ? 4 : 0);
 }
 
@@ -1447,13 +1450,15 @@ static void meetings_become_lines(void **state)
     assert_int_equal(profile->run.corrupt_records, 0);
     assert_int_equal(profile->shared_lines_count, 1);
     const struct profile_shared_line *line = &profile->shared_lines[0];
-    assert_true(line->address == 0x7000 && line->false_transfers == 3 && line->true_transfers == 2);
+    assert_true(line->address == 0x7000 && line->false_transfers == 3 * unit &&
+                line->true_transfers == 2 * unit);
     assert_int_equal(profile->shared_runs[0].threads, 2);
-    assert_true(profile->shared_runs[0].false_transfers == 3);
+    assert_true(profile->shared_runs[0].false_transfers == 3 * unit);
+    assert_int_equal(profile->shared_runs[0].instructions, 4 * 2 * 5000000);
     assert_int_equal(profile->shared_pairs_count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct profile_shared_pair *pair = &profile->shared_pairs[i];
-        assert_true(pair->transfers == (pair->is_true ? 2 : 3));
+        assert_true(pair->transfers == (pair->is_true ? 2 : 3) * unit);
         assert_int_equal(pair->first_kind, 2);
         assert_int_equal(pair->second_kind, 3);
         assert_int_equal(pair->first_mask, pair->is_true ? 0xff00 : 0xff);
@@ -1467,15 +1472,16 @@ static void meetings_become_lines(void **state)
     assert_true(users[1].reads == 1 && users[1].write_mask == 0xff00 && users[1].writes == 0);
     assert_int_equal(profile->shared_moves_count, 1);
     assert_true(profile->shared_moves[0].from_thread == 1 &&
-                profile->shared_moves[0].to_thread == 2 && profile->shared_moves[0].transfers == 5);
+                profile->shared_moves[0].to_thread == 2 &&
+                profile->shared_moves[0].transfers == 5 * unit);
     const struct profile_shared_watch *watch = profile->shared_watches;
     assert_true(watch->samples == 4 && watch->armed == 2 && watch->met == 2 && watch->reads == 1 &&
                 watch->late == 2 && watch->waited == 3 && watch->reused == 4 &&
                 watch->unknown == 5);
     const struct profile_shared_seen *seen = profile->shared_seens;
     assert_true(seen->samples == 3 && seen->cpu_ns == 3 * 2 * 5e6);
-    assert_true(seen->true_traps == 1 && seen->false_traps == 1 && seen->false_squares == 9 &&
-                seen->true_squares == 4);
+    assert_true(seen->true_traps == 1 && seen->false_traps == 1 &&
+                seen->false_squares == 9 * unit * unit && seen->true_squares == 4 * unit * unit);
     assert_int_equal(profile->shared_gaps_count, 1);
     assert_true(profile->shared_gaps[0].low_ns == 2048 && profile->shared_gaps[0].traps == 2);
     profile_free(profile);
@@ -1486,7 +1492,7 @@ static void log_published_shared(struct thread *thread, uint32_t serial, uint64_
                                  uint64_t file, uint64_t offset)
 {
     WRITE(thread, WIRE_PUBLISHED, published, .serial = serial, .node = 3, .line = line,
-          .mask = 0xff, .file = file, .offset = offset, .weight = 2, .kind = 2);
+          .mask = 0xff, .file = file, .offset = offset, .weight = 2, .density = 0.5F, .kind = 2);
 }
 
 static void log_file(struct thread *thread, uint64_t file, const char *path)
@@ -1525,13 +1531,13 @@ static void processes_share_lines_of_files(void **state)
     assert_int_equal(line->object, PROFILE_OBJECT_MAPPED);
     assert_string_equal(line->name, "/dev/shm/queue");
     /* Both use the line alike: two thirds of each meeting, see part_of_use. */
-    assert_true(line->offset == 0x40 && fabs(line->false_transfers - 4) < 1e-5 &&
-                fabs(line->true_transfers - 8.0 / 3) < 1e-5);
+    assert_true(line->offset == 0x40 && fabs(line->false_transfers / unit - 4) < 1e-5 &&
+                fabs(line->true_transfers / unit - 8.0 / 3) < 1e-5);
     assert_int_equal(profile->shared_moves_count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct profile_shared_move *move = &profile->shared_moves[i];
         assert_true(move->from_thread + move->to_thread == 1 &&
-                    fabs(move->transfers - (move->from_thread ? 8.0 / 3 : 4)) < 1e-5);
+                    fabs(move->transfers / unit - (move->from_thread ? 8.0 / 3 : 4)) < 1e-5);
     }
     for (size_t i = 0; i < profile->shared_watches_count; i++)
         assert_int_equal(profile->shared_watches[i].cross_process, 1);

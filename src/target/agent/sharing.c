@@ -453,22 +453,22 @@ static void log_meeting(struct agent_thread *self, const struct board_access *se
     const struct agent_sharing *sharing = &self->sharing;
     const struct board_access *first = &sharing->first;
     double chance = board_chance(second->mask, sharing->watched);
-    struct wire_meeting record = {.record = {.type = WIRE_MEETING, .bytes = sizeof record},
-                                  .first_process = first->process,
-                                  .first_thread = first->thread,
-                                  .first_serial = first->serial,
-                                  .line = sharing->line,
-                                  .first_mask = first->mask,
-                                  .second_mask = second->mask,
-                                  .gap_ns = second->at - first->at,
-                                  .node = node,
-                                  .weight = first->weight * sharing->weight /
-                                            (float)((chance > 0 ? chance : 1) *
-                                                    part_at_work(sharing, second->at)),
-                                  .number = sharing->number,
-                                  .first_kind = first->kind,
-                                  .second_kind = second->kind,
-                                  .fate = (uint8_t)fate};
+    struct wire_meeting record = {
+        .record = {.type = WIRE_MEETING, .bytes = sizeof record},
+        .first_process = first->process,
+        .first_thread = first->thread,
+        .first_serial = first->serial,
+        .line = sharing->line,
+        .first_mask = first->mask,
+        .second_mask = second->mask,
+        .gap_ns = second->at - first->at,
+        .node = node,
+        .weight = first->weight * sharing->weight /
+                  (float)((chance > 0 ? chance : 1) * part_at_work(sharing, second->at)),
+        .number = sharing->number,
+        .first_kind = first->kind,
+        .second_kind = second->kind,
+        .fate = (uint8_t)fate};
     wire_write(&self->writer, &record.record);
 }
 

@@ -446,6 +446,12 @@ void sharing_report_free(void *made)
     free(report);
 }
 
+double sharing_rate(const struct sharing_report *report, double transfers)
+{
+    double thousands = (double)report->totals.instructions / 1000;
+    return thousands > 0 ? transfers / thousands : 0;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES])

@@ -90,6 +90,9 @@ struct sharing_report {
 struct sharing_report *sharing_report_make(const struct places *places);
 void sharing_report_free(void *report);
 
+/* Transfers in 1,000 instructions. */
+double sharing_rate(const struct sharing_report *report, double transfers);
+
 /* "counters", "heap block of 64 bytes", ... */
 void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES]);
 

@@ -181,6 +181,7 @@ static void line_object(struct json *json, const struct sharing_report *report,
     json_text(json, "class", sharing_class_names[line->class]);
     json_decimal(json, "share", line->share, 6);
     json_decimal(json, "transfers", line->transfers, 12);
+    json_decimal(json, "transfers_per_1000", sharing_rate(report, line->transfers), 6);
     json_decimal(json, "false_transfers", row->false_transfers, 12);
     json_flag(json, "weak", line->weak);
     if (report->live)
@@ -257,6 +258,7 @@ static void members(struct json *json, const struct sharing_report *report,
             report->squares > 0 ? report->transfers * report->transfers / report->squares : 0, 6);
     }
     json_decimal(json, "transfers", report->transfers, 12);
+    json_decimal(json, "transfers_per_1000", sharing_rate(report, report->transfers), 6);
     json_count(json, "instructions", totals->instructions);
     part_members(json, totals->false_transfers, report->transfers, "false");
     part_members(json, totals->true_transfers, report->transfers, "true");

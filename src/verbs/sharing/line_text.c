@@ -214,12 +214,11 @@ static void print_live(struct printer *printer, const struct sharing_report *rep
                        const struct sharing_line *line, const char *class, const char *share)
 {
     char text[TEXT_BYTES], traps[32], gap[32], time[32];
-    double thousands = (double)report->totals.instructions / 1000;
     snprintf(text, sizeof text,
              "%s; %s of the sharing (%.0f – %.0f %%), seen %s times: about %.2f transfers in 1,000 "
              "instructions; %zu threads",
              class, share, 100 * line->live.low, 100 * line->live.high,
-             print_grouped(line->traps, traps), thousands > 0 ? line->together / thousands : 0,
+             print_grouped(line->traps, traps), sharing_rate(report, line->together),
              line->users_count);
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);
@@ -256,10 +255,9 @@ static void print_head(struct printer *printer, const struct sharing_report *rep
         return;
     }
     print_quantity(line->together, transfers);
-    double thousands = (double)report->totals.instructions / 1000;
     snprintf(text, sizeof text,
              "%s; %s of the transfers: %s, %.2f in 1,000 instructions; %zu threads",
-             classes[line->class], share, transfers, thousands > 0 ? line->together / thousands : 0,
+             classes[line->class], share, transfers, sharing_rate(report, line->together),
              line->users_count);
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);

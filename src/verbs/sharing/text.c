@@ -24,7 +24,6 @@ static void print_totals(struct printer *printer, const struct sharing_report *r
 {
     char line[TEXT_BYTES], transfers[32], false_share[32], threads[32];
     const struct profile_shared_run *totals = &report->totals;
-    double thousands = (double)totals->instructions / 1000;
     print_quantity(report->transfers, transfers);
     print_percent(report->transfers > 0 ? totals->false_transfers / report->transfers : 0,
                   false_share);
@@ -33,7 +32,7 @@ static void print_totals(struct printer *printer, const struct sharing_report *r
              "instructions, if each thread has a processor of its own; %s of them by false "
              "sharing. Between cores a transfer takes some hundred cycles.",
              transfers, print_grouped(totals->threads, threads),
-             thousands > 0 ? report->transfers / thousands : 0, false_share);
+             sharing_rate(report, report->transfers), false_share);
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
@@ -78,23 +77,40 @@ static void print_legend(struct printer *printer, const struct sharing_report *r
 
 /*
  * Nothing found says as much as there are looks at the board: a touch of a line with the share p of all accesses is met
- * in about one look of 2/p, so that 3 are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md).
+ * in about one look of 2/p, so that 3 are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md). If two threads use
+ * it alike it moves at every second access.
  */
-static void print_none(struct printer *printer, const struct sharing_report *report)
+static void add_unseen(const struct sharing_report *report, char *line, size_t bytes)
 {
-    char line[TEXT_BYTES], share[32], threads[32];
+    static const double usual_density = 0.4,
+                        matters = 1000 * SHARING_LEAST_PART / SHARING_TRANSFER_INSTRUCTIONS;
+    char share[32], met[32];
     double least = report->watched.armed ? 6 / (double)report->watched.armed : 1;
-    snprintf(line, sizeof line, "No line %s between threads often enough to matter.",
-             report->live ? "was seen to move" : "moves");
-    print_percent(least, share);
-    if (report->live && least > least_judged)
-        snprintf(line, sizeof line,
+    double rate = sharing_rate(report, report->transfers),
+           unseen = 1000 * least * usual_density / 2;
+    if (least > least_judged)
+        snprintf(line, bytes,
                  "Too few samples to say that no line moves between threads: record a longer run, "
                  "or all accesses (--exact).");
-    else if (report->live)
-        print_add(line, sizeof line,
-                  " With so many samples a line with %s of the accesses is seen in 95 of 100 runs.",
-                  share);
+    else if (rate >= matters)
+        snprintf(line, bytes,
+                 "No line was seen to move often enough to matter, but what was met, %s time%s, is "
+                 "too little to say that none does: lines may move about %.1f times in 1,000 "
+                 "instructions. Record a longer run, or all accesses (--exact).",
+                 print_grouped(report->watched.met, met), print_plural(report->watched.met), rate);
+    else
+        snprintf(line, bytes,
+                 "No line was seen to move often enough to matter. With so many samples a line "
+                 "with %s of the accesses, which two threads move %.2f times in 1,000 "
+                 "instructions, is seen in 95 of 100 runs; %.2f or more may matter.",
+                 print_percent(least, share), unseen, matters);
+}
+
+static void print_none(struct printer *printer, const struct sharing_report *report)
+{
+    char line[TEXT_BYTES] = "No line moves between threads often enough to matter.", threads[32];
+    if (report->live)
+        add_unseen(report, line, sizeof line);
     if (short_threads(report))
         print_add(line, sizeof line,
                   " That holds for the threads that were sampled: %s more used "
@@ -119,10 +135,11 @@ static void print_rest(struct printer *printer, const struct sharing_report *rep
         return;
     if (report->live) {
         print_percent(report->transfers > 0 ? weak / report->transfers : 0, transfers);
-        snprintf(text, sizeof text,
-                 "%zu %sline%s, %s of the sharing: seen fewer than 5 times, or too few transfers to "
-                 "matter",
-                 count, report->findings ? "more " : "", print_plural(count), transfers);
+        snprintf(
+            text, sizeof text,
+            "%zu %sline%s, %s of the sharing: seen fewer than 5 times, or too few transfers to "
+            "matter",
+            count, report->findings ? "more " : "", print_plural(count), transfers);
         fprintf(printer->out, "\n  ");
         print_wrap(printer, DIM, 2, 2, text);
         return;
