@@ -18,6 +18,7 @@
  *   reused    blocks of the heap that are freed, and used by the other thread, each alone: none
  *   heap      a structure of the heap, 128 bytes: false at +64
  *   later     the same, allocated by what follows a join: the same
+ *   freed     the same, and freed before the program ends: the same
  *   small     two blocks of 16 bytes on one line: false
  *   atomic    a counter changed by locked instructions: true, a lock
  *   lock      a spin lock and what it protects on one line: the lock word is true
@@ -265,6 +266,13 @@ static void later(void)
     pthread_join(made, NULL);
     block = aligned_alloc(64, 128);
     run(2, in_block);
+}
+
+static void freed(void)
+{
+    block = aligned_alloc(64, 128);
+    run(2, in_block);
+    free((void *)block);
 }
 
 static volatile uint64_t *blocks[2];
@@ -582,6 +590,7 @@ static const struct {
     {"spun", 2, spun, NULL},
     {"alone", 0, NULL, NULL},
     {"later", 0, NULL, later},
+    {"freed", 0, NULL, freed},
     {"names", 2, names, NULL},
     {"forked", 0, NULL, forked},
     {"short", 0, NULL, briefly},

@@ -68,10 +68,14 @@ static void forget(Addr start, SizeT bytes)
         transfer_forget(exact_transfer, start, bytes);
 }
 
+/* Its lines are settled while it is known whose they are. */
 static void remove_at(Addr address)
 {
-    struct heapmap_block removed = heapmap_remove(&blocks, address);
-    forget(removed.start, removed.bytes);
+    const struct heapmap_block *block = heapmap_find(&blocks, address);
+    if (!block)
+        return;
+    forget(block->start, block->bytes);
+    heapmap_remove(&blocks, address);
 }
 
 /* What was there before was freed in a way that was not seen. */
