@@ -101,6 +101,20 @@ static void run_loop(const struct kernel *kernel, const struct runner_loop *loop
     }
 }
 
+/* The loop, executed as a copy, begins at the place in a line of code that it has in the program. */
+static void lies_as_before(const struct runner_loop *loop, const struct clone_copy *copy)
+{
+    const struct cfg *flow = loop->flow;
+    uint64_t first = UINT64_MAX;
+    bool found = false;
+    for (uint32_t b = 0; b < flow->blocks_count; b++)
+        if (flow->blocks[b].loop == loop->loop && flow->blocks[b].start < first)
+            first = flow->blocks[b].start;
+    for (size_t p = 0; p < copy->place_count; p++)
+        found |= copy->places[p].address == first && copy->places[p].at % 64 == first % 64;
+    assert_true(found);
+}
+
 static void each_kernel(const struct kernel *kernel)
 {
     struct runner_loop loops[LOOPS];
@@ -115,6 +129,7 @@ static void each_kernel(const struct kernel *kernel)
             continue;
         }
         assert_true(wire_clone_check(clone->made, clone->made->bytes));
+        lies_as_before(&loops[l], &clone->twin);
         run_loop(kernel, &loops[l], &moved);
     }
     if (!expected)
@@ -206,6 +221,7 @@ static void each_nest(const struct kernel *kernel)
         if (code) {
             assert_true(wire_clone_check(code, code->bytes));
             assert_true(loops[l].clone.nest_loop != loops[l].loop);
+            lies_as_before(&loops[l], &loops[l].clone.nest);
             run_with(kernel, &loops[l], RUN_NEST, &seen);
             assert_true(seen.entered && seen.executions > 4);
             assert_true(seen.progress && seen.progress % code->step == 0);

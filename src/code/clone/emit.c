@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    HEAD_ALIGNMENT = 64,
+    CODE_LINE = 64,
     JUMP_BYTES = 5,
     OUTS_MAX = 64,
     LABEL_AGAIN = 1 << 30,
@@ -190,18 +190,22 @@ static void put_again(struct output *out)
     PUT(out, 0x0f, 0xae, 0xe8); /* lfence */
 }
 
-/* So that the loop's first instruction is aligned. */
-static void put_again_aligned(struct output *out)
+/* nops, until `further` bytes from here are at that place in a line of code */
+static void put_nops(struct output *out, size_t further, size_t place)
+{
+    while ((out->count + further) % CODE_LINE != place && !out->failed)
+        PUT(out, 0x90);
+}
+
+/* So that the loop begins at that place in a line of code. */
+static void put_again_before(struct output *out, size_t place)
 {
     struct output before = *out;
     put_again(out);
-    size_t over = out->count % HEAD_ALIGNMENT;
+    size_t bytes = out->count - before.count;
     out->count = before.count;
     out->fixup_count = before.fixup_count;
-    while (over && over < HEAD_ALIGNMENT && !out->failed) {
-        PUT(out, 0x90);
-        over++;
-    }
+    put_nops(out, bytes, place);
     put_again(out);
 }
 
@@ -533,18 +537,21 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index)
     return true;
 }
 
-/* So that a nest's loop lies in its lines of code as its clone does in its own. Nothing falls into it but through time stamps. */
-static void align_inner(struct output *out, uint32_t index)
+/* Where a block begins in its line of code, in the program. How fast a loop is can depend on that: it is to be as it was. */
+static size_t place_of(const struct body *body, uint32_t index)
+{
+    return body->request->flow->blocks[body->blocks[index]].start % CODE_LINE;
+}
+
+/* A nest's loop as well. Nothing falls into it but through time stamps. */
+static void place_inner(struct output *out, uint32_t index)
 {
     const struct body *body = out->body;
     const struct cfg_block *blocks = body->request->flow->blocks;
-    uint32_t inner = body->request->loop, block = body->blocks[index];
-    size_t place = body->request->flow->loops[inner].head == block ? 0 : JUMP_BYTES;
-    if (!body->inner || blocks[block].loop != inner ||
-        (index && blocks[body->blocks[index - 1]].loop == inner))
-        return;
-    while (out->count % HEAD_ALIGNMENT != place && !out->failed)
-        PUT(out, 0x90);
+    uint32_t inner = body->request->loop;
+    if (body->inner && blocks[body->blocks[index]].loop == inner &&
+        !(index && blocks[body->blocks[index - 1]].loop == inner))
+        put_nops(out, 0, place_of(body, index));
 }
 
 static bool put_loop(struct output *out)
@@ -559,7 +566,7 @@ static bool put_loop(struct output *out)
         put_jump(out, head);
     for (unsigned copy = 0; copy < body->copies; copy++)
         for (uint32_t b = 0; b < body->block_count; b++) {
-            align_inner(out, b);
+            place_inner(out, b);
             if (!put_block(out, copy, b))
                 return false;
         }
@@ -652,7 +659,8 @@ static bool emit_all(struct output *out)
     struct body *body = out->body;
     if (!put_first(out))
         return refuse(body, CLONE_LINES, 0);
-    put_again_aligned(out);
+    size_t jump = body->inner || body->head ? JUMP_BYTES : 0;
+    put_again_before(out, (place_of(body, 0) + CODE_LINE - jump) % CODE_LINE);
     out->loop_start = (uint32_t)out->count;
     if (!put_loop(out))
         return false;
@@ -728,7 +736,7 @@ static enum base_status make_known(void (*inside)(struct output *out, uint32_t v
 {
     struct output out = {.saved = 1U << BASE_RAX | 1U << BASE_RCX | 1U << BASE_RDX};
     put_first(&out);
-    put_again_aligned(&out);
+    put_again_before(&out, 0);
     inside(&out, value);
     put_exits(&out, 1);
     put_end(&out);
