@@ -150,6 +150,44 @@ EOF
     [[ $output == *"7,500 accesses"* ]]
 }
 
+@test "Fortran: allocatable and assumed-shape arrays are not taken, and what would help is said; their elements passed on are" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    cat >shapes.f90 <<'EOF'
+subroutine shaped(n, a)
+  integer :: n, i, j
+  real(8) :: a(:, :)
+  do j = 1, n
+    do i = 1, n
+      a(i, j) = a(i, j) + 1
+    end do
+  end do
+end subroutine
+subroutine sized(n, a)
+  integer :: n, i
+  real(8) :: a(*)
+  do i = 1, n
+    a(i) = a(i) + 1
+  end do
+end subroutine
+module solver
+  real(8), allocatable :: u(:, :)
+contains
+  subroutine relax(n)
+    integer, intent(in) :: n
+    integer :: i, j
+    do j = 2, n
+      do i = 2, n
+        u(i, j) = u(i - 1, j)
+      end do
+    end do
+  end subroutine
+end module
+EOF
+    run -0 --separate-stderr "$HEADROOM" locality -D n=50 --cache 4K,8 -- gfortran -O2 shapes.f90
+    [[ $output == *"sized (shapes.f90:14)"* && $output == *"100 accesses"* ]]
+    [[ $output == *"shapes.f90:6:"*"allocatable or assumed-shape"* && $output == *"shapes.f90:25:"* ]]
+}
+
 @test "a value that is missing is asked for" {
     run -1 --separate-stderr "$HEADROOM" locality --function triangle -- cc nests.c
     [[ $stderr == *"nests.c:9: the loop, in 'triangle', needs the value of 'n'; give it by -D n=N."* ]]
@@ -415,4 +453,16 @@ assert [one["line"] for one in accessors["references"]] == [18, 18]'
 import json, sys
 sweep = json.load(sys.stdin)["locality"]["sweep"]
 assert sweep["name"] == "n" and [point["value"] for point in sweep["points"]] == [20, 40, 60]' <<<"$output"
+}
+
+@test "a file of 10,000 lines" {
+    python3 - <<'EOF' >long.c
+print("double a[64][64], b[64][64];")
+for at in range(1250):
+    print("int f%d(int x) {\n    int y = x;\n    while (y > %d)\n        y -= x & 3;\n    return y + %d;\n}\nint v%d;\n" % (at, at, at, at))
+print("void last(void)\n{\n    for (int i = 0; i < 64; i++)\n        for (int j = 0; j < 64; j++)\n            a[i][j] = b[j][i];\n}")
+EOF
+    [[ $(wc -l <long.c) -gt 10000 ]]
+    run -0 --separate-stderr "$HEADROOM" locality --function last --cache 4K,8 -- cc long.c
+    [[ $output == *"8,192 accesses"* ]]
 }

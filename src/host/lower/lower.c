@@ -15,8 +15,9 @@
 
 #define PASSES_FIRST  "function(mem2reg,instsimplify,simplifycfg)"
 #define PASSES_INLINE "cgscc(inline),function(mem2reg,instsimplify,simplifycfg)"
+/* sroa: of structures that are copied as a whole, such as Fortran's descriptors of arrays, Polly says nothing. */
 #define PASSES_SECOND                                                                              \
-    "ipsccp,function(instsimplify,simplifycfg,loop-simplify,loop-rotate,polly-prepare)"
+    "ipsccp,function(sroa,instsimplify,simplifycfg,loop-simplify,loop-rotate,polly-prepare)"
 #define PASSES_POLLY "print<polly-function-scops>"
 
 struct lowering {

@@ -7,13 +7,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
     const char *remark, *reason, *help;
+    bool descriptor; /* in Fortran mostly because of one */
 } known[] = {
     {"array subscript", "a subscript is not a sum of loop counters times constants",
      "an index that is read from memory is not known here: 'headroom reuse' measures such loops; "
-     "a product with a variable needs its value, by -D"},
+     "a product with a variable needs its value, by -D",
+     .descriptor = true},
     {"from the loop bounds", "how many iterations the loop has depends on data",
      "a bound that is a variable needs its value, by -D; a while loop over data can be measured "
      "by 'headroom reuse'"},
@@ -21,7 +24,7 @@ static const struct {
      "inline it, or declare it pure or __attribute__((const)) if it is"},
     {"base address of this array is not invariant",
      "where the array begins changes within the loop",
-     "keep the pointer in a local variable outside the loop"},
+     "keep the pointer in a local variable outside the loop", .descriptor = true},
     {"may alias", "pointers may point to the same memory", "declare them restrict"},
     {"not affine", "a condition depends on data", "take it out of the loop"},
     {"Comparison is not an affine", "a condition depends on data", "take it out of the loop"},
@@ -31,6 +34,12 @@ static const struct {
     {"Alloca", "memory is taken from the stack within the loop", "declare it outside"},
     {"unsigned", "the loop counts by unsigned numbers that may wrap", "use signed counters"},
 };
+
+/* What helps then. */
+static const char in_descriptor[] =
+    "where an allocatable or assumed-shape array, such as a(:, :), lies is read from memory: put "
+    "the loop into a procedure that declares it a(n, n); where an index itself is read from "
+    "memory, 'headroom reuse' measures it";
 
 static const char *ignored[] = {"The following errors",
                                 "Invalid Scop candidate",
@@ -165,12 +174,25 @@ static bool is_taken(const struct where *where, const struct lower_rejected *rej
 
 /* ---- remarks ------------------------------------------------------------------------------------------------- */
 
+/* A file of Fortran, by its name. */
+static bool is_fortran(const char *file)
+{
+    static const char *const endings[] = {".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08"};
+    const char *dot = strrchr(file, '.');
+    for (size_t i = 0; dot && i < BASE_COUNT(endings); i++)
+        if (strcasecmp(dot, endings[i]) == 0)
+            return true;
+    return false;
+}
+
 static void explain(struct lowered *lowered, const char *message, struct lower_rejected *rejected)
 {
     for (size_t i = 0; i < BASE_COUNT(known); i++)
         if (strstr(message, known[i].remark)) {
             rejected->reason = known[i].reason;
-            rejected->help = known[i].help;
+            rejected->help = known[i].descriptor && rejected->file && is_fortran(rejected->file)
+                                 ? in_descriptor
+                                 : known[i].help;
             return;
         }
     rejected->reason = keep(lowered, message, strlen(message));
