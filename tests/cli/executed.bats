@@ -103,15 +103,19 @@ assert "a reorder buffer of 224" in text
 PYTHON
 }
 
-@test "of a recording, for another machine, and for this one, whose buffer is not known" {
+@test "of a recording, for another machine, and for this one, whose buffer may not be known" {
     recorded
     try 0 "$HEADROOM" limits --machine zen3 --format json --schedule again.txt --profile "$BATS_FILE_TMPDIR/run.headroom"
     check 's("calls")["iterations"] > 100 and m("calls", "uniform")["machine"] is not None and len(s("calls")["models"]) == 1'
     grep -q "calls, loop at" again.txt
     try 0 "$HEADROOM" limits --format json --schedule here.txt --profile "$BATS_FILE_TMPDIR/run.headroom"
-    check 'all(loops[name]["schedule"]["models"][0]["machine"] is None for name in ("chases", "calls"))'
-    grep -q "its reorder buffer, is not known" here.txt
-    lacks "^machine  " here.txt
+    if grep -q "its reorder buffer, is not known" here.txt; then
+        check 'all(loops[name]["schedule"]["models"][0]["machine"] is None for name in ("chases", "calls"))'
+        lacks "^machine  " here.txt
+    else
+        check 'all(loops[name]["schedule"]["models"][0]["machine"] >= loops[name]["schedule"]["models"][0]["units"] for name in ("chases", "calls"))'
+        grep -q "^machine  " here.txt
+    fi
     try 0 "$HEADROOM" limits --machine skylake --format json --only chases --profile "$BATS_FILE_TMPDIR/run.headroom"
     check 'list(loops) == ["chases"]'
     try 0 "$HEADROOM" view -o page.html "$BATS_FILE_TMPDIR/run.headroom"
