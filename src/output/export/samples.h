@@ -69,6 +69,8 @@ struct analysis_export {
 uint32_t walk_string(struct walk *walk, const char *text);
 uint32_t walk_add_place(struct walk *walk, const char *function, const char *file, uint32_t module,
                         uint64_t address, uint32_t line, uint32_t inlined);
+/* The module of that path; 0: none is. path may be NULL. */
+uint32_t walk_find_module(const struct profile *profile, const char *path);
 /* A place that is only a name; file NULL, module 0: belongs to nothing. */
 uint32_t walk_add_name(struct walk *walk, const char *name, const char *file, uint32_t module);
 

@@ -86,6 +86,14 @@ static uint32_t add_place(struct walk *walk, const struct walk_function *functio
     return 0;
 }
 
+uint32_t walk_find_module(const struct profile *profile, const char *path)
+{
+    for (uint32_t i = 1; path && i < profile->modules_count; i++)
+        if (profile_same_text(profile->modules[i].path, path))
+            return i;
+    return 0;
+}
+
 uint32_t walk_add_place(struct walk *walk, const char *function, const char *file, uint32_t module,
                         uint64_t address, uint32_t line, uint32_t inlined)
 {

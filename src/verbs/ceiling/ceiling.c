@@ -13,5 +13,7 @@ const struct analysis ceiling_analysis = {
     .left = was_left,
     .text = &ceiling_text,
     .json = ceiling_json,
+    .compare = &ceiling_compare,
+    .export = &ceiling_export,
     .view = &ceiling_view,
 };

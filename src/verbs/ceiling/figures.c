@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-enum { TRIALS_FEW = 3 };
-
 /* Parts of a loop's time. */
 static const double large = 0.3, small = 0.05;
 
@@ -29,7 +27,8 @@ double ceiling_upper_bound(const struct profile *profile)
 
 struct advice ceiling_advice(const struct profile_ceiling_loop *loop)
 {
-    enum advice_evidence evidence = loop->trials >= TRIALS_FEW ? ADVICE_STRONG : ADVICE_WEAK;
+    enum advice_evidence evidence =
+        loop->trials >= CEILING_TRIALS_FEW ? ADVICE_STRONG : ADVICE_WEAK;
     if (!ceiling_known(loop))
         return (struct advice){0};
     if (loop->gap >= large)

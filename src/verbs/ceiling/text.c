@@ -76,9 +76,12 @@ static void print_ceiling_alone(struct printer *printer, const struct profile_ce
 static void print_remark(struct printer *printer, const struct profile_ceiling_loop *loop)
 {
     char line[TEXT_BYTES] = "";
-    print_add(line, sizeof line, "%llu trial%s, half of them from %.0f to %.0f %%.",
-              (unsigned long long)loop->trials, print_plural(loop->trials),
-              100 * fmin(1, fmax(0, loop->gap_low)), 100 * fmin(1, fmax(0, loop->gap_high)));
+    print_add(line, sizeof line, "%llu trial%s", (unsigned long long)loop->trials,
+              print_plural(loop->trials));
+    if (loop->trials > 1)
+        print_add(line, sizeof line, ", half of them from %.0f to %.0f %%",
+                  100 * fmin(1, fmax(0, loop->gap_low)), 100 * fmin(1, fmax(0, loop->gap_high)));
+    print_add(line, sizeof line, ".");
     fprintf(printer->out, "      ");
     print_wrap(printer, DIM, 6, 6, line);
 }

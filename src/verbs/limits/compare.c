@@ -40,12 +40,6 @@ static bool begin(const struct diff_side *side, struct diff_part *part)
     return report != NULL;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
-}
-
 /* By function, file and level; loops of one function keep their order in the code when it moves. */
 static void add_findings(struct diff_side *side, const struct diff_part *part)
 {
@@ -64,7 +58,8 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
             return;
         made->functions[0] = diff_hash_text(diff_hash_text(0, row->function), row->level);
         made->exact[0] =
-            base_mix64(diff_hash_text(made->functions[0], base_name(row->file)) + row->line);
+            base_mix64(diff_hash_text(made->functions[0], row->file ? name_base(row->file) : NULL) +
+                       row->line);
         made->lines[0] = row->line;
         made->amount = ns;
     }

@@ -25,14 +25,6 @@ static uint32_t detail_of(struct walk *walk, const struct limits_loop *loop)
     return walk_string(walk, detail);
 }
 
-static uint32_t module_of(const struct profile *profile, const char *path)
-{
-    for (uint32_t i = 1; path && i < profile->modules_count; i++)
-        if (profile_same_text(profile->modules[i].path, path))
-            return i;
-    return 0;
-}
-
 static void add_loop(struct walk *walk, const struct profile *profile, uint32_t metric,
                      const struct limits_loop *loop)
 {
@@ -42,7 +34,7 @@ static void add_loop(struct walk *walk, const struct profile *profile, uint32_t 
     struct walk_sample sample = {.kind = &loops,
                                  .head = UINT32_MAX,
                                  .leaf = walk_add_place(walk, row->function, row->file,
-                                                        module_of(profile, row->module),
+                                                        walk_find_module(profile, row->module),
                                                         row->address, row->line, 0),
                                  .detail = detail_of(walk, loop),
                                  .metric = metric,
