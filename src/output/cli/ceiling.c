@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LOOPS_LISTED = 50, PLACES_MAX = 64 };
 
@@ -182,8 +183,11 @@ static bool write_further(struct recording *recording, struct ceiling *ceiling, 
 {
     struct profile *profile = NULL;
     bool good = recording_import(recording, "live", place) == BASE_OK &&
-                add_loops(ceiling, place, LOOPS_LISTED, &profile, recording->error) &&
-                profile_write(profile, place, recording->error, sizeof recording->error) == BASE_OK;
+                add_loops(ceiling, place, LOOPS_LISTED, &profile, recording->error);
+    if (good) {
+        unlink(place); /* nobody's but ours: it is not to be kept as an older one */
+        good = profile_write(profile, place, recording->error, sizeof recording->error) == BASE_OK;
+    }
     profile_free(profile);
     return good;
 }

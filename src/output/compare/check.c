@@ -405,6 +405,17 @@ static const char *program_of(const struct profile *profile)
     return exe ? name_base(exe) : NULL;
 }
 
+/* What narrows its intervals: not every verb has --exact. */
+static const char *remedy(const struct check *check)
+{
+    const struct diff_side *side = check->side;
+    for (size_t i = 0; i < side->parts_count; i++)
+        if (side->parts[i].analysis->samples &&
+            strcmp(side->parts[i].analysis->name, side->profile->run.verb) == 0)
+            return "record longer, or record every access (--exact)";
+    return "record longer";
+}
+
 /* The interval of very few samples may still decide. */
 static bool few_remark(const struct check *check, unsigned *index, char out[CHECK_SENTENCE_BYTES])
 {
@@ -414,9 +425,8 @@ static bool few_remark(const struct check *check, unsigned *index, char out[CHEC
                        result->figure.few};
         if ((!few[0] && !few[1]) || (*index)-- > 0)
             continue;
-        snprintf(out, CHECK_SENTENCE_BYTES,
-                 "%s rests on too few samples%s: record longer, or record every access (--exact).",
-                 result->figure.name, few[1] ? "" : " in the baseline");
+        snprintf(out, CHECK_SENTENCE_BYTES, "%s rests on too few samples%s: %s.",
+                 result->figure.name, few[1] ? "" : " in the baseline", remedy(check));
         return true;
     }
     return false;
@@ -429,8 +439,7 @@ static bool undecided_remark(const struct check *check, unsigned *index,
     if (!check->undecided || (*index)-- > 0)
         return false;
     snprintf(out, CHECK_SENTENCE_BYTES,
-             "Undecided limits lie within the interval of the estimate: record longer, or record "
-             "every access (--exact).");
+             "Undecided limits lie within the interval of the estimate: %s.", remedy(check));
     return true;
 }
 
