@@ -126,6 +126,20 @@ print(json.dumps(max(loops, key=lambda l: l["share"])[sys.argv[1]]))' "$1" "$2"
     return 1
 }
 
+@test "ceilings are compared, checked and exported" {
+    run -0 "$HEADROOM" diff --format json ceiling.headroom near.headroom
+    python3 -c 'import json, sys
+found = json.load(sys.stdin)
+assert found["verb"] == "ceiling" and any(f["name"] == "ceiling.bound" for f in found["figures"]), found' <<<"$output"
+    run -3 --separate-stderr "$HEADROOM" check --limits ceiling.gap@far=0.2 ceiling.headroom
+    [[ "$output" == *"ceiling.gap@far"*"EXCEEDED"* && "$output" != *"--exact"* ]]
+    run -0 --separate-stderr "$HEADROOM" check --limits ceiling.bound=1 ceiling.headroom
+    run -2 --separate-stderr "$HEADROOM" check --limits ceiling.gap@nowhere=1 ceiling.headroom
+    [[ "$stderr" == *"ceiling.gap@FUNCTION"* ]]
+    run -0 --separate-stderr "$HEADROOM" export --to csv -o loops.csv ceiling.headroom
+    [[ "$(cat loops.csv)" == *above_ceiling_ns,loop_ns*'"gap","far",'*'loops.c",6,'* ]]
+}
+
 @test "a loop that takes little at a time is measured among the loops around it" {
     run -0 --separate-stderr "$HEADROOM" ceiling -q --budget 0.3 -o table.headroom -- ./loops table 40
     [ "$output" = "$(./loops table 40)" ]
