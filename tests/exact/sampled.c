@@ -13,7 +13,11 @@
 
 enum { ITEMS = 1 << 17, PARTS = 4 };
 
+#ifdef __clang__
+#define OPAQUE static __attribute__((noinline))
+#else
 #define OPAQUE static __attribute__((noinline, noipa))
+#endif
 
 /* Every item once; the stride is odd, and ITEMS a power of two. */
 static uint64_t items[ITEMS] __attribute__((aligned(4096)));
