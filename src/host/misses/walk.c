@@ -192,8 +192,10 @@ static bool back_flat(struct walk *walk, const struct nest_node *loop, struct fl
     flat->low = nest_value(nest, loop->lower, walk->iterators);
     flat->step = loop->step;
     flat->total = last < flat->low ? 0 : (last - flat->low) / flat->step + 1;
+    if (!flat->total)
+        return false;
     walk->iterators[loop->slot] = last;
-    for (uint32_t i = 0; flat->total && i < flat->count; i++) {
+    for (uint32_t i = 0; i < flat->count; i++) {
         const struct nest_access *access = &nest->accesses[flat->first + i];
         flat->start[i] = nest_address(nest, access, walk->iterators);
         flat->stride[i] = -access->affine.factors[loop->slot] * flat->step;

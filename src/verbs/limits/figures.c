@@ -76,7 +76,7 @@ bool limits_misses(const struct limits_loop *loop)
     do {                                                                                           \
         while (*(at) < (count) && (rows)[*(at)].loop < (wanted))                                   \
             ++*(at);                                                                               \
-        (first) = (rows) + *(at);                                                                  \
+        (first) = *(at) < (count) ? (rows) + *(at) : NULL;                                         \
         for ((number) = 0; *(at) < (count) && (rows)[*(at)].loop == (wanted); ++*(at))             \
             (number)++;                                                                            \
     } while (0)
