@@ -7,13 +7,10 @@
 #include "util/util.h"
 
 #include <Zydis/Zydis.h>
-#include <elf.h>
 #include <fcntl.h>
+#include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct census {
@@ -50,31 +47,24 @@ static void decode(struct census *census, const uint8_t *code, size_t bytes)
     }
 }
 
-/* Sections that are executable. */
-static void read_file(struct census *census, const char *path)
+/* Sections that are executable. False: it is no ELF file of this architecture, or cannot be read. */
+static bool read_file(struct census *census, const char *path)
 {
-    struct stat facts;
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &facts) || facts.st_size < (off_t)sizeof(Elf64_Ehdr))
-        return;
-    size_t bytes = (size_t)facts.st_size;
-    const uint8_t *all = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    close(file);
-    if (all == MAP_FAILED)
-        return;
-    Elf64_Ehdr head;
-    memcpy(&head, all, sizeof head);
-    bool sound = !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_machine == EM_X86_64 &&
-                 head.e_shoff < bytes &&
-                 head.e_shnum <= (bytes - head.e_shoff) / sizeof(Elf64_Shdr);
-    for (size_t i = 0; sound && i < head.e_shnum; i++) {
-        Elf64_Shdr section;
-        memcpy(&section, all + head.e_shoff + i * sizeof section, sizeof section);
-        if (section.sh_flags & SHF_EXECINSTR && section.sh_type == SHT_PROGBITS &&
-            section.sh_offset < bytes && section.sh_size <= bytes - section.sh_offset)
-            decode(census, all + section.sh_offset, section.sh_size);
+    Elf *elf = file < 0 ? NULL : elf_begin(file, ELF_C_READ_MMAP, NULL);
+    const Elf64_Ehdr *head = elf ? elf64_getehdr(elf) : NULL;
+    bool good = head && head->e_machine == EM_X86_64;
+    for (Elf_Scn *section = NULL; good && (section = elf_nextscn(elf, section));) {
+        const Elf64_Shdr *header = elf64_getshdr(section);
+        const Elf_Data *data = elf_rawdata(section, NULL);
+        good = header && data;
+        if (good && header->sh_flags & SHF_EXECINSTR && header->sh_type == SHT_PROGBITS)
+            decode(census, data->d_buf, data->d_size);
     }
-    munmap((void *)(uintptr_t)all, bytes);
+    elf_end(elf);
+    if (file >= 0)
+        close(file);
+    return good;
 }
 
 static const struct census *sorted; /* for qsort */
@@ -88,11 +78,17 @@ static int more_frequent(const void *a, const void *b)
 int main(int argc, char **argv)
 {
     struct census census = {0};
+    elf_version(EV_CURRENT);
     for (int i = 1; i < argc; i++)
-        read_file(&census, argv[i]);
+        if (!read_file(&census, argv[i])) {
+            fprintf(stderr, "forms: '%s' cannot be read, or is no ELF file of x86-64\n", argv[i]);
+            return 1;
+        }
     size_t *order = malloc((census.count + 1) * sizeof *order);
-    if (!order || census.failed)
+    if (!order || census.failed) {
+        fprintf(stderr, "forms: no memory\n");
         return 1;
+    }
     for (size_t i = 0; i < census.count; i++)
         order[i] = i;
     sorted = &census;

@@ -54,9 +54,9 @@ def findings(sharing):
 
 
 def place_of(frames):
-    """The first frame that has a source line, "function file:line"."""
+    """The first frame of the program's own that has a source line, "function file:line"; allocators may have one, too."""
     for frame in frames or []:
-        if frame.get("file"):
+        if frame.get("file") and not frame.get("system"):
             return f"{frame['function']} {os.path.basename(frame['file'])}:{frame['line']}"
     return frames[0].get("function") or "?" if frames else "?"
 

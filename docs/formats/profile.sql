@@ -1,4 +1,4 @@
--- The schema of profiles, format version 16, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 17, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -693,7 +693,7 @@ CREATE TABLE shared_gap(line INTEGER NOT NULL, low_ns INTEGER NOT NULL, traps IN
 --   traps                 0 to 2^50                   sum
 
 -- Since version 13. Merging: one row.
-CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT NOT NULL, measured INTEGER NOT NULL, width INTEGER NOT NULL, other INTEGER NOT NULL, cycle_ns REAL NOT NULL, cycle_spread REAL NOT NULL);
+CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT NOT NULL, measured INTEGER NOT NULL, width INTEGER NOT NULL, other INTEGER NOT NULL, cycle_ns REAL NOT NULL, cycle_spread REAL NOT NULL, outside REAL NOT NULL);
 --   id                    index of the row
 --   machine               text                        must be the same
 --   title                 text                        must be the same
@@ -702,6 +702,7 @@ CREATE TABLE limit_run(id INTEGER PRIMARY KEY, machine TEXT NOT NULL, title TEXT
 --   other                 0 to 2^50                   largest
 --   cycle_ns              0 to 1e+30                  largest
 --   cycle_spread          0 to 1e+30                  largest
+--   outside               0 to 1                      largest; since version 17
 
 -- Since version 13. Merging: rows with equal keys become one.
 CREATE TABLE limit_loop(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, module INTEGER, level INTEGER, address INTEGER NOT NULL, ways INTEGER NOT NULL, calls INTEGER NOT NULL, unknown INTEGER NOT NULL, limited_by INTEGER NOT NULL, next_limit INTEGER NOT NULL, resource REAL NOT NULL, recurrence REAL NOT NULL, frontend REAL NOT NULL, slots REAL NOT NULL, branch REAL NOT NULL, recurrence_most REAL NOT NULL, aliased REAL NOT NULL, certified REAL NOT NULL, predicted REAL NOT NULL, circuit_latency REAL NOT NULL, circuit_distance INTEGER NOT NULL, measured REAL NOT NULL, share REAL NOT NULL, iterations INTEGER NOT NULL, circuit_used INTEGER NOT NULL);
@@ -1015,7 +1016,7 @@ CREATE TABLE map_run(id INTEGER PRIMARY KEY, module TEXT NOT NULL, asked TEXT, p
 --   measure               text, or NULL               NULL unless the same
 --   kind                  0 to 3                      must be the same
 --   line                  0 to 2^32-1                 smallest
---   absence               0 to 2                      smallest
+--   absence               0 to 5                      smallest
 --   previous              0 to 2^32-1                 smallest
 --   next                  0 to 2^32-1                 smallest
 --   shown                 0 to 2^32-1                 smallest
@@ -1310,9 +1311,45 @@ CREATE TABLE ceiling_loop(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, fil
 --   short_executions      0 to 1                      largest
 
 -- Since version 16. Merging: rows with equal keys become one.
+CREATE TABLE ceiling_variant(id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, variant INTEGER NOT NULL, reason INTEGER, ratio REAL NOT NULL, ratio_low REAL NOT NULL, ratio_high REAL NOT NULL, trials INTEGER NOT NULL);
+--   id                    index of the row
+--   loop                  ceiling_loop                key
+--   variant               name                        key
+--   reason                name, or NULL               key
+--   ratio                 up to 1e+30                 largest
+--   ratio_low             any number                  smallest
+--   ratio_high            any number                  largest
+--   trials                0 to 2^50                   sum
+
+-- Since version 16. Merging: rows with equal keys become one.
 CREATE TABLE waste_sample(kind INTEGER PRIMARY KEY, share REAL NOT NULL, locations REAL NOT NULL, whole_squares REAL NOT NULL, waste_squares REAL NOT NULL);
 --   kind                  0 to 2                      key
 --   share                 above 0 to 1                smallest
 --   locations             0 to 1e+30                  sum
 --   whole_squares         0 to 1e+60                  sum
 --   waste_squares         0 to 1e+60                  sum
+
+-- Since version 17. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE what_if_site(frame INTEGER NOT NULL, store INTEGER NOT NULL, bytes INTEGER NOT NULL, ways INTEGER NOT NULL, line_bytes INTEGER NOT NULL, accesses INTEGER NOT NULL, misses INTEGER NOT NULL, moved_bytes INTEGER NOT NULL, low INTEGER NOT NULL, stop INTEGER NOT NULL, step INTEGER NOT NULL, PRIMARY KEY(frame, store, bytes, ways, line_bytes)) WITHOUT ROWID;
+--   frame                 frame                       key
+--   store                 0 to 1                      key
+--   bytes                 0 to 2^50                   key
+--   ways                  0 to 2^32-1                 key
+--   line_bytes            0 to 2^32-1                 key
+--   accesses              0 to 2^50                   sum
+--   misses                0 to 2^50                   sum
+--   moved_bytes           0 to 2^50                   sum
+--   low                   0 to 2^50                   smallest
+--   stop                  0 to 2^50                   largest
+--   step                  0 to 2^50                   largest
+
+-- Since version 17. Merging: rows belong to those of locality_reference; of equal owners the longest list stays.
+-- Rows are in the order of reference.
+CREATE TABLE locality_recorded(id INTEGER PRIMARY KEY, reference INTEGER NOT NULL, executions REAL NOT NULL, accesses INTEGER NOT NULL, moved_bytes INTEGER NOT NULL, misses INTEGER NOT NULL);
+--   id                    index of the row
+--   reference             locality_reference
+--   executions            0 to 1e+30
+--   accesses              0 to 2^50
+--   moved_bytes           0 to 2^50
+--   misses                0 to 2^50

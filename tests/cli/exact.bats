@@ -325,6 +325,23 @@ END
     no_leftovers
 }
 
+@test "AVX-512 by its masks alone: the same sentence" {
+    needs_engine
+    compile program 2>/dev/null <<'END' || skip "the assembler knows no AVX-512"
+static void __attribute__((noinline)) mask(int bits)
+{
+    __asm__ volatile("kmovw %0, %%k1\n\tkshiftlw $1, %%k1, %%k2" : : "r"(bits));
+}
+int main(void)
+{
+    mask(1);
+    return 0;
+}
+END
+    try 132 "$HEADROOM" waste --exact -q -- ./program
+    one_sentence "AVX-512 instruction in mask, which"
+}
+
 @test "too little memory: one sentence" {
     needs_engine
     code=0

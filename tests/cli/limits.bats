@@ -74,7 +74,7 @@ limits()
 
 field()
 {
-    python3 -c 'import json,sys; loops = json.load(open("out"))["limits"]["loops"]; print('"$1"')'
+    python3 -c 'import json,sys; limits = json.load(open("out"))["limits"]; loops = limits["loops"]; print('"$1"')'
 }
 
 @test "the loop of the paper: critical circuit 16/1" {
@@ -234,6 +234,21 @@ EOF
     try 1 "$HEADROOM" limits --machine skylake --vertices words nest.c:8 -- "${CC:-cc}"
 }
 
+@test "two versions of a source: dependences that came and went, and limits of them" {
+    needs_llvm clang-19
+    printf 'double a[100], b[100];\nvoid sum(void) {\n    for (int i = 1; i < 100; i++)\n        a[i] = %s;\n}\n' "a[i - 1] + b[i]" >before.c
+    printf 'double a[100], b[100];\nvoid sum(void) {\n    for (int i = 1; i < 100; i++)\n        a[i] = %s;\n}\n' "b[i - 1] + b[i]" >after.c
+    for version in before after; do
+        try 0 "$HEADROOM" limits -q --machine skylake -o $version.headroom $version.c:4 -- "${CC:-cc}" -O2 -g
+    done
+    try 0 "$HEADROOM" diff before.headroom after.headroom
+    grep -q "flow from a\[i\] to a\[i - 1\] in sum" out
+    try 3 "$HEADROOM" check --limits limits.carried@sum=0 before.headroom
+    try 0 "$HEADROOM" check --limits limits.carried@sum=0 after.headroom
+    try 3 "$HEADROOM" check --limits limits.circuit@sum=2 before.headroom
+    try 0 "$HEADROOM" check --limits limits.circuit@sum=2 after.headroom
+}
+
 @test "what became of the source's dependences in the machine code" {
     needs_llvm clang-19
     limits --format json "$BATS_FILE_TMPDIR/kernels.c:17" -- "${CC:-cc}" -O2 -march=x86-64
@@ -296,6 +311,39 @@ EOF
     grep -q "^critical circuit: 4/1" list.txt
     try 0 "$HEADROOM" limits --machine skylake -q --graph graph.dot -o again.headroom -- "$BATS_FILE_TMPDIR/program" 300000
     grep -q "^digraph" graph.dot
+}
+
+# A loop calls a function of 192 instructions without a loop: its own two or three are next to nothing.
+@test "time that is in no innermost loop is said, and where it is" {
+    cat >rounds.c <<'EOF'
+#include <stdlib.h>
+#define A x = (x ^ x >> 7) * 0x9e3779b97f4a7c15;
+#define B A A A A A A A A
+__attribute__((noinline)) unsigned long rounds(unsigned long x)
+{
+    B B B B B B B B
+    return x;
+}
+int main(int count, char **words)
+{
+    unsigned long x = 1;
+    for (long i = count > 1 ? atol(words[1]) : 100; i > 0; i--)
+        x = rounds(x);
+    return x == 0;
+}
+EOF
+    "${CC:-cc}" -O2 -g rounds.c -o rounds
+    try 0 "$HEADROOM" limits --machine skylake --rate 1000 --report report -o rounds.headroom -- ./rounds 3000000
+    tr -s ' \n' ' ' <report >words
+    grep -q "of the CPU time is in no innermost loop, most of it in rounds (" words
+    try 0 "$HEADROOM" limits --machine skylake --format json --profile rounds.headroom
+    [ "$(field 'limits["outside"] > 0.8')" = "True" ]
+    # Of the loops that were asked for only these are looked at.
+    try 1 "$HEADROOM" limits --machine skylake --only rounds --profile rounds.headroom
+    grep -q "no sample of CPU time was taken in a loop of 'rounds'" err
+    # Where loops have the time nothing is said.
+    try 0 "$HEADROOM" limits --machine skylake --report report -o loops.headroom -- "$BATS_FILE_TMPDIR/program" 300000
+    ! grep -q "in no innermost loop" report
 }
 
 # dot does 300 million iterations, each a load, an addition to the sum and the branch; all in the first-level cache.

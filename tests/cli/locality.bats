@@ -49,6 +49,29 @@ end subroutine
 EOF
 }
 
+# A product, twice, recorded with a cache.
+setup_recorded()
+{
+    needs_engine
+    [ -e reuse.headroom ] && return
+    cat >product.c <<'EOF'
+double a[50][53], b[50][53], c[50][53];
+__attribute__((noinline)) void product(void) {
+    for (int i = 0; i < 50; i++)
+        for (int j = 0; j < 50; j++)
+            for (int k = 0; k < 50; k++)
+                c[i][j] += a[i][k] * b[k][j];
+}
+int main(void) {
+    product();
+    product();
+    return 0;
+}
+EOF
+    gcc -O1 -fno-tree-loop-im -g product.c -o product
+    "$HEADROOM" reuse --exact -q --what-if-cache 4K,4 -o reuse.headroom -- ./product
+}
+
 setup()
 {
     command -v opt-19 >/dev/null && command -v clang-19 >/dev/null || skip "LLVM 19 is not installed"
@@ -150,42 +173,222 @@ EOF
     [[ $output == *"7,500 accesses"* ]]
 }
 
-@test "Fortran: allocatable and assumed-shape arrays are not taken, and what would help is said; their elements passed on are" {
-    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
-    cat >shapes.f90 <<'EOF'
-subroutine shaped(n, a)
-  integer :: n, i, j
-  real(8) :: a(:, :)
+# A subroutine $1 with the declarations $2, and the statements $3 before its loops.
+fortran_nest() {
+    cat <<EOF
+subroutine $1(n, a, b)
+  integer, intent(in) :: n
+  integer :: i, j
+  $2
+  $3
   do j = 1, n
-    do i = 1, n
-      a(i, j) = a(i, j) + 1
+    do i = 2, n
+      a(i, j) = a(i - 1, j) + b(j, i)
     end do
   end do
 end subroutine
-subroutine sized(n, a)
-  integer :: n, i
-  real(8) :: a(*)
-  do i = 1, n
-    a(i) = a(i) + 1
-  end do
-end subroutine
-module solver
-  real(8), allocatable :: u(:, :)
+EOF
+}
+
+# The figures of a function, without its lines.
+fortran_figures() {
+    "$HEADROOM" locality --function $1 --cache 1K,2 --cache 4K,4 --format json "${@:2}" -- gfortran arrays.f90 | python3 -c '
+import json, sys
+report = json.load(sys.stdin)["locality"]
+print(report["totals"], [(one["array"], one["kind"], one["accesses"], one["levels"]) for one in report["references"]])'
+}
+
+@test "Fortran: assumed-shape, allocatable and pointer arrays miss as those with bounds in their declaration do" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    {
+        fortran_nest bounded 'real(8) :: a(44, n), b(n, 47)'
+        fortran_nest lowered 'real(8) :: a(0:43, n), b(n, -1:47)'
+        fortran_nest sized 'real(8) :: a(44, *), b(n, *)'
+        echo 'module shapes'
+        echo '  real(8), allocatable :: u(:, :), v(:, :)'
+        echo 'contains'
+        fortran_nest shaped 'real(8) :: a(:, :), b(:, :)'
+        fortran_nest shaped_lowered 'real(8) :: a(0:, :), b(:, -1:)'
+        fortran_nest pointed 'real(8), pointer :: a(:, :), b(:, :)'
+        fortran_nest passed 'real(8), allocatable :: a(:, :), b(:, :)'
+        fortran_nest own 'real(8), allocatable :: p(:, :), q(:, :); integer :: a, b' 'allocate(p(44, n), q(n, 47))' | sed 's/ a(i/ p(i/g; s/ b(j/ q(j/'
+        fortran_nest global 'integer :: a, b' | sed 's/ a(i/ u(i/g; s/ b(j/ v(j/'
+        fortran_nest made 'integer :: a, b' 'allocate(u(44, n), v(n, 47))' | sed 's/ a(i/ u(i/g; s/ b(j/ v(j/'
+        echo 'end module'
+    } >arrays.f90
+    local given truth
+    truth=$(fortran_figures bounded -D n=40)
+    [[ $truth == *"'accesses': 4680"* ]]
+    [[ $(fortran_figures sized -D n=40) == "$truth" ]]
+    for given in shaped pointed passed; do
+        [[ $(fortran_figures $given -D n=40 -D a=44,40 -D b=40,47) == "$truth" ]]
+        [[ $(fortran_figures $given -D n=40 -D a=48,40 -D b=40,47) != "$truth" ]]
+    done
+    [[ $(fortran_figures shaped -D n=40 -D a=1:44,7 -D b=40) == "$truth" ]]
+    truth=$(fortran_figures lowered -D n=40)
+    [[ $(fortran_figures shaped_lowered -D n=40 -D a=44,40 -D b=40,49) == "$truth" ]]
+    [[ $(fortran_figures pointed -D n=40 -D a=0:43,40 -D b=40,-1:47) == "$truth" ]]
+    truth=$(fortran_figures bounded -D n=40 | sed "s/('a'/('u'/g; s/('b'/('v'/g")
+    [[ $(fortran_figures global -D n=40 -D u=44,40 -D v=40,47) == "$truth" ]]
+    # What the function itself allocates needs no bounds, and follows no others.
+    [[ $(fortran_figures made -D n=40) == "$truth" ]]
+    [[ $(fortran_figures made -D n=40 -D u=50,50) == "$truth" ]]
+    truth=$(sed "s/('u'/('p'/g; s/('v'/('q'/g" <<<"$truth")
+    [[ $(fortran_figures own -D n=40) == "$truth" ]]
+}
+
+@test "Fortran: bounds that are missing are asked for, gaps are excluded aloud, what is not taken has its line" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    cat >shapes.f90 <<'EOF'
+module shapes
+  type grid
+    real(8), allocatable :: u(:, :)
+  end type
 contains
-  subroutine relax(n)
-    integer, intent(in) :: n
-    integer :: i, j
-    do j = 2, n
-      do i = 2, n
-        u(i, j) = u(i - 1, j)
+  subroutine shaped(n, a)
+    integer :: n, i, j
+    real(8) :: a(:, :)
+    do j = 1, size(a, 2)
+      do i = 1, size(a, 1)
+        a(i, j) = n
       end do
+    end do
+  end subroutine
+  subroutine relax(g, n)
+    type(grid) :: g
+    integer :: n, i, j
+    do j = 1, n
+      do i = 1, n
+        g%u(i, j) = 1
+      end do
+    end do
+  end subroutine
+  subroutine local(n)
+    integer :: n, i
+    real(8), allocatable :: w(:)
+    allocate(w(n))
+    do i = 1, n
+      w(i) = i
     end do
   end subroutine
 end module
 EOF
-    run -0 --separate-stderr "$HEADROOM" locality -D n=50 --cache 4K,8 -- gfortran -O2 shapes.f90
-    [[ $output == *"sized (shapes.f90:14)"* && $output == *"100 accesses"* ]]
-    [[ $output == *"shapes.f90:6:"*"allocatable"*"or assumed-shape array"* && $output == *"shapes.f90:25:"* ]]
+    run -0 --separate-stderr "$HEADROOM" locality -D n=50 --cache 4K,8 -- gfortran shapes.f90
+    output=$(tr -s '[:space:]' ' ' <<<"$output")
+    [[ $output == *"shapes.f90:11: the loop, in 'shaped', needs the bounds of 'a'; give them by -D a=N,N, or LOW:HIGH"* ]]
+    [[ $output == *"shapes.f90:20:"*"part of a structure"* && $output == *" w 400 bytes"* ]]
+    printf '      subroutine chosen(n, a, k)\n      integer n, i, k(n)\n      double precision a(n)\n      do i = 1, n\n        a(k(i)) = 0\n      end do\n      end\n' >chosen.f
+    run -1 --separate-stderr "$HEADROOM" locality -D n=50 -- gfortran chosen.f
+    [[ $stderr == *"an index that is read from memory is not known here"* && $stderr != *structure* ]]
+    run -0 --separate-stderr "$HEADROOM" locality -D a=30,50 --function shaped --cache 4K,8 -- gfortran shapes.f90
+    output=$(tr -s '[:space:]' ' ' <<<"$output")
+    [[ $output == *"1,500 accesses"* && $output == *"a (assumed-shape or pointer) without gaps"* ]]
+    for bounds in 30,x 30, 5:4 :4 3:4:5; do
+        run -1 --separate-stderr "$HEADROOM" locality -D a=$bounds --function shaped -- gfortran shapes.f90
+        [[ $stderr == *"an array's bounds are numbers such as 100 or 0:50"* ]]
+    done
+}
+
+@test "Fortran: assumed-shape arrays beside a recording" {
+    needs_engine
+    command -v flang-new-19 >/dev/null && command -v gfortran >/dev/null || skip "flang-19 or gfortran is not installed"
+    cat >transposed.f90 <<'EOF'
+module kernels
+contains
+  subroutine add(n, a, b)
+    integer, intent(in) :: n
+    real(8), intent(inout) :: a(:, :)
+    real(8), intent(in) :: b(:, :)
+    integer :: i, j
+    do j = 1, n
+      do i = 1, n
+        a(i, j) = a(i, j) + b(j, i)
+      end do
+    end do
+  end subroutine
+end module
+program main
+  use kernels
+  real(8), allocatable :: x(:, :), y(:, :)
+  allocate(x(67, 60), y(60, 61))
+  call add(60, x, y)
+end program
+EOF
+    gfortran -O1 -g -fno-inline transposed.f90 -o transposed
+    "$HEADROOM" reuse --exact -q --what-if-cache 4K,4 -o transposed.headroom -- ./transposed
+    "$HEADROOM" locality -D n=60 -D a=67,60 -D b=60,61 --from transposed.headroom --function add --format json -- gfortran transposed.f90 >transposed.json
+    run -0 python3 -c '
+import json
+found = [one for one in json.load(open("transposed.json"))["locality"]["references"] if "recorded" in one]
+assert {one["array"] for one in found} == {"a", "b"}
+for one in found:
+    assert abs(one["recorded"]["misses"] - one["recorded"]["computed_misses"]) <= 0.01 * one["recorded"]["misses"] + 3, one'
+}
+
+@test "Fortran: what is under a condition has its line and its name; loops under one are taken with the value it depends on" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    cat >conditions.f <<'EOF'
+      subroutine product(n, beta, alpha, a, b, c)
+      integer n, i, j, l
+      double precision beta, alpha, s, a(n, n), b(n, n), c(n, n)
+      do j = 1, n
+        do i = 1, n
+          s = 0
+          do l = 1, n
+            s = s + a(l, i) * b(l, j)
+          end do
+          if (beta .eq. 0) then
+            c(i, j) = alpha * s
+          else
+            c(i, j) = alpha * s + beta * c(i, j)
+          end if
+        end do
+      end do
+      end
+      subroutine scaled(n, beta, c)
+      integer n, i, j
+      double precision beta, c(n, n)
+      do j = 1, n
+        if (beta .ne. 1) then
+          do i = 1, n
+            c(i, j) = beta * c(i, j)
+          end do
+        end if
+      end do
+      end
+EOF
+    "$HEADROOM" locality -D n=20 --function product --cache 4K,4 --format json -- gfortran conditions.f >conditions.json
+    python3 -c '
+import json
+report = json.load(open("conditions.json"))["locality"]
+seen = [(one["array"], one["line"], one["kind"]) for one in report["references"]]
+assert sorted(seen) == sorted([("a", 8, "read"), ("b", 8, "read"), ("beta", 10, "read"), ("c", 11, "write"), ("alpha", 11, "read"),
+                               ("c", 13, "read"), ("c", 13, "write"), ("beta", 13, "read")]), seen
+assert not report["rejected"], report["rejected"]'
+    run -1 --separate-stderr "$HEADROOM" locality -D n=20 --function scaled --cache 4K,4 -- gfortran conditions.f
+    for beta in 0.5 2; do
+        run -0 --separate-stderr "$HEADROOM" locality -D n=20 -D beta=$beta --function scaled --cache 4K,4 -- gfortran conditions.f
+        [[ $output == *" 800 accesses"* && $output != *beta* ]]
+    done
+}
+
+@test "Fortran: arrays are as long as what is accessed in a triangle; blanks behind characters are no loop" {
+    command -v flang-new-19 >/dev/null || skip "flang-19 is not installed"
+    cat >triangle.f <<'EOF'
+      subroutine triangle(n, x, a, text)
+      integer n, i, j
+      double precision x(*), a(n, *)
+      character*60 text
+      text = 'begun'
+      do j = 1, n
+        do i = j + 1, n
+          x(i) = x(i) + a(i, j)
+        end do
+      end do
+      end
+EOF
+    run -0 --separate-stderr "$HEADROOM" locality -D n=50 --cache 4K,4 -- gfortran triangle.f
+    [[ $output == *" x 400 bytes, a 19."*" KiB"* && $output == *"#1 "* && $output != *"#2 "* ]]
 }
 
 @test "a value that is missing is asked for" {
@@ -453,6 +656,66 @@ assert [one["line"] for one in accessors["references"]] == [18, 18]'
 import json, sys
 sweep = json.load(sys.stdin)["locality"]["sweep"]
 assert sweep["name"] == "n" and [point["value"] for point in sweep["points"]] == [20, 40, 60]' <<<"$output"
+}
+
+@test "beside a recording: where arrays were, and what their references missed" {
+    setup_recorded
+    "$HEADROOM" locality --from reuse.headroom --function product --format json -o product.headroom -- cc product.c >from.json
+    run -0 --separate-stderr "$HEADROOM" report product.headroom
+    [[ $output == *"computed and recorded; the nest was executed 2 times"* && $output == *"together"* ]]
+    run -0 python3 -c '
+import json
+report = json.load(open("from.json"))["locality"]
+assert [level["bytes"] for level in report["levels"]] == [4096] and report["levels"][0]["ways"] == 4
+places = {one["name"]: one["address"] for one in report["nests"][0]["arrays"]}
+lowest, middle, highest = sorted(int(place, 0) for place in places.values())
+assert middle - lowest == highest - middle == (50 * 53 * 8 + 31) // 32 * 32, places
+seen = {(one["array"], one["kind"]): one for one in report["references"]}
+assert all("recorded" in one for one in seen.values()), seen
+for one in seen.values():
+    assert one["recorded"]["executions"] == 2
+    assert abs(one["recorded"]["misses"] - one["recorded"]["computed_misses"]) <= 0.02 * one["recorded"]["misses"] + 30, one
+assert seen["b", "read"]["recorded"]["accesses"] == 2 * 50 ** 3'
+}
+
+@test "beside a recording: values of variables" {
+    needs_engine
+    cat >filter.c <<'EOF'
+#include <stdlib.h>
+__attribute__((noinline)) void filter(int n, int width, double (*to)[n], double (*from)[n], double *weights) {
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++)
+            to[i][j] = from[i][j] + from[i - 1][j + 1];
+    for (int i = 0; i < width; i++)
+        weights[i] = 1;
+}
+int main(int count, char **arguments) {
+    int n = atoi(arguments[1]);
+    void *to = calloc(n * n, 8), *from = calloc(n * n, 8);
+    filter(n, 3 * n, to, from, calloc(5 * n, 8));
+    return 0;
+}
+EOF
+    gcc -O1 -g filter.c -o filter
+    "$HEADROOM" reuse --exact -q --what-if-cache 4K,4 -o filter.headroom -- ./filter 93
+    "$HEADROOM" locality --from filter.headroom --function filter --format json -- cc filter.c >filter.json
+    run -0 python3 -c '
+import json
+report = json.load(open("filter.json"))["locality"]
+assert "with n = 93, width = 279," in report["placed"], report["placed"]
+assert len(report["references"]) == 4 and all("recorded" in one for one in report["references"])
+assert all(abs(one["recorded"]["misses"] - one["recorded"]["computed_misses"]) <= 0.03 * one["recorded"]["misses"] for one in report["references"])'
+}
+
+@test "a recording of something else" {
+    setup_recorded
+    run -0 --separate-stderr "$HEADROOM" locality --from reuse.headroom -D n=30 --function triangle -- cc nests.c
+    [[ $stderr == *"has none of these loads and stores"* && $output != *"recorded"* ]]
+    run -1 --separate-stderr "$HEADROOM" locality --from reuse.headroom --cache 8K,4 --function product -- cc product.c
+    [[ $stderr == *"was not recorded with the first of these caches"* ]]
+    "$HEADROOM" locality -D n=30 --function triangle --cache 4K,2 -q -o none.headroom -- cc nests.c
+    run -1 --separate-stderr "$HEADROOM" locality --from none.headroom --function product -- cc product.c
+    [[ $stderr == *"says nothing of caches by instruction"* ]]
 }
 
 @test "a file of 10,000 lines" {

@@ -206,6 +206,46 @@ assert report["run"]["time"]["samples"] and len(report["limits"]["loops"]) <= 3,
 P
 }
 
+@test "deep: nests of the hottest loops, where their source is there" {
+    needs_engine
+    command -v opt-19 >/dev/null && command -v clang-19 >/dev/null || skip "LLVM 19 is not installed"
+    # Columns of two arrays: larger than a first-level cache of 48 KiB as well.
+    cat >turned.c <<'EOF'
+#ifndef N
+#define N 600
+#endif
+double a[N][N], b[N][N];
+__attribute__((noinline)) void turn(void) {
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++)
+            b[i][j] = 2 * a[i][j];
+}
+int main(void) {
+    for (int times = 0; times < 80; times++) turn();
+    return 0;
+}
+EOF
+    gcc -O1 -g turned.c -o turned
+    deep --max-time 300 --rate 500 -- ./turned
+    "$HEADROOM" report run.headroom >text
+    grep -q "Loop nests  computed from their sources" text
+    grep -q "the nest was executed 80 times" text
+    "$HEADROOM" report --format json run.headroom >run.json
+    python3 -c '
+import json
+report = json.load(open("run.json"))["locality"]
+assert report["suggestions"] and report["suggestions"][0]["kind"] == "interchange", report
+for one in report["references"]:
+    seen = one["recorded"]
+    assert abs(seen["misses"] - seen["computed_misses"]) <= 0.02 * seen["misses"], one'
+    # compiled with a size of its own
+    gcc -O1 -g -DN=610 turned.c -o turned
+    deep --max-time 300 --rate 500 -- ./turned
+    grep -q "it has other sizes than were run" err
+    "$HEADROOM" report run.headroom >text
+    lacks "the nest was executed" text
+}
+
 @test "deep: what samples estimate is counted" {
     needs_engine
     local refill=$(dirname "$HEADROOM")/tests/programs/silent_refill
@@ -295,7 +335,8 @@ P
     needs_engine
     # Of twelve seconds counting has six at most, which are over; measuring distances those that are left.
     try 0 timeout 100 "$HEADROOM" run --deep --max-time 12 -- "$AGAIN" runs 10 0 sleep 0
-    [ "$(wc -l <runs)" -eq 3 ]
+    [ "$(wc -l <runs)" -eq $((1 + $(grep 'running the command once more' err | grep -vc 'gave nothing'))) ]
+    grep -q 'once more to measure how far apart' err
     field 'report["degraded"]' | grep -q 'to count all accesses gave nothing: its time was over'
     lacks 'how far apart' <(field 'report["degraded"]')
     [ "$(field 'len(report["degraded"])')" -eq 1 ]
@@ -306,7 +347,10 @@ P
     measured_once
     try 3 "$HEADROOM" run --repeat 2 --deep -- "$AGAIN" runs 300 3
     [ "$(cat out)" = "run 1" ]
-    [ "$(wc -l <runs)" -eq 4 ]
+    # Accesses are counted and distances measured; iterations of loops too, if a tick of the clock was in one.
+    grep -q 'once more to count all accesses' err
+    grep -q 'once more to measure how far apart' err
+    [ "$(wc -l <runs)" -eq $((2 + $(grep -c 'running the command once more' err))) ]
     [ "$(runs_merged)" -eq 2 ]
     # Valgrind keeps some descriptors for itself; all else is as in the first run.
     [ "$(sed 's/ files [0-9]*//' runs | sort -u | wc -l)" -eq 1 ] || { cat runs; return 1; }
@@ -321,7 +365,10 @@ P
     [ "$(field 'report["run"]["time"]["samples"] > 0')" = True ]
     rm runs
     try 0 timeout 100 "$HEADROOM" run --deep --max-time 15 -- "$AGAIN" runs 10 0 sleep
-    [ "$(wc -l <runs)" -eq 3 ]
+    grep -q 'once more to count all accesses gave nothing' err
+    grep -q 'once more to measure how far apart .* gave nothing' err
+    # Iterations of loops are counted too, if a tick of the clock was in one.
+    [ "$(wc -l <runs)" -eq $((1 + $(grep 'running the command once more' err | grep -vc 'gave nothing'))) ]
     field 'report["degraded"]' | grep -q 'gave nothing: its time was over (--max-time)'
     rm runs
     deep -- "$AGAIN" runs 10 0 4

@@ -38,7 +38,7 @@ int main(int count, char **arguments)
 }
 END
     cat >rounds.c <<'END'
-enum { N = 40000, ROUNDS = 80000 };
+enum { N = 40000, ROUNDS = 160000 };
 static volatile double x[N];
 int main(void)
 {

@@ -66,6 +66,16 @@ value()
     [ "$(value "s['regions'][1]['ratio']['ci95'][0] > 1" a.json)" = True ]
     try 0 "$HEADROOM" report a
     grep -q '#2 takes .* times as long as #1 (.*): slower' out
+    grep -q '^    In CPU time, .* times (.*): more$' out
+}
+
+@test "CPU time is compared apart: of a command that sleeps longer it is not more" {
+    prepare
+    try 0 "$HEADROOM" stat -q -n 10 -- ./spin 20000000 vs ./spin 5000000 300000
+    try 0 "$HEADROOM" report --format json stat.headroom
+    [ "$(value "s['regions'][1]['ratio']['ci95'][0] > 1 > s['regions'][1]['cpu_ratio']['ci95'][1]" out)" = True ]
+    try 0 "$HEADROOM" report stat.headroom
+    grep -q '^    In CPU time, .* times (.*): less$' out
 }
 
 @test "with fewer than six rounds there is no interval of a ratio" {
@@ -336,4 +346,37 @@ EOF
     regions "neighbours.s:${lines[2]}"
     [ "$(value "[x['visits'] for x in s['regions'] if x['kind'] == 'loop']" out)" = '[5]' ]
     [ "$(value "any('by jumps inside it' in x for x in r['degraded'])" out)" = True ]
+}
+
+@test "markers: those of which a loop takes one end are not timed, and the program runs on" {
+    need_watchpoints
+    cat >loops.c <<'EOF'
+#include <headroom.h>
+__attribute__((noinline)) void part(long n)
+{
+    HEADROOM_BEGIN("around", 0);
+    __asm__ volatile(BETWEEN);
+    __asm__ volatile("xor %%eax, %%eax\n"
+                     "1: inc %%rax\n"
+                     "cmp %0, %%rax\n"
+                     "jl 1b\n"
+                     "xor %%eax, %%eax" : : "r"(n) : "rax", "cc");
+    HEADROOM_END("around");
+}
+int main(void)
+{
+    for (int i = 0; i < 5; i++)
+        part(100000);
+    return 0;
+}
+EOF
+    trips=--no-trips
+    for between in '' '.nops 16\n'; do
+        "${CC:-cc}" -O2 -g -DBETWEEN="\"$between\"" -I"$BATS_TEST_DIRNAME/../../include" loops.c -o loops
+        regions loops.c:6 around
+        [ "$(value "[[x['region'], x['visits']] for x in s['regions'] if x['kind'] != 'run']" out)" = "[['loops.c:6', 5]]" ]
+        [ "$(value "{(x['region'], x['why']) for x in s['not_timed']}" out)" = "{('around', 'a loop is timed where it stands')}" ]
+        regions around
+        [ "$(value "[[x['region'], x['visits']] for x in s['regions'] if x['kind'] != 'run']" out)" = "[['around', 5]]" ]
+    done
 }

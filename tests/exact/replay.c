@@ -13,13 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "detect/detect.h"
-#include "shadow/shadow.h"
 #include "wire/wire.h"
 
-enum { ADDRESS_BITS = 37, PAGE = 4096 };
+enum { PAGE = 4096 };
 
 /* What the trace says of an id. */
 struct definition {
@@ -35,30 +33,6 @@ struct node {
 static struct definition definitions[TRACE_IDS_MAX];
 static struct node *nodes; /* 4 * TRACE_IDS_MAX */
 static uint8_t *image;     /* the program's memory, as far as the trace knows it */
-
-static void *reserve(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        fputs("replay: no address space\n", stderr);
-        exit(2);
-    }
-    return memory;
-}
-
-static void clear(uint8_t *start, uint64_t bytes)
-{
-    uintptr_t from = ((uintptr_t)start + PAGE - 1) & -(uintptr_t)PAGE;
-    uintptr_t to = ((uintptr_t)start + bytes) & -(uintptr_t)PAGE;
-    if (from >= to) {
-        memset(start, 0, bytes);
-        return;
-    }
-    memset(start, 0, from - (uintptr_t)start);
-    memset((void *)to, 0, (uintptr_t)start + bytes - to);
-    madvise((void *)from, to - from, MADV_DONTNEED);
-}
 
 /* ---- counts --------------------------------------------------------------------------------- */
 
@@ -129,29 +103,10 @@ static void print_counts(void)
 
 static struct shadow shadow;
 
-static void *shadow_map(void *context, size_t bytes, bool touched_as_needed)
-{
-    (void)context, (void)touched_as_needed;
-    return reserve(bytes);
-}
-
-static void shadow_unmap(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    munmap(memory, bytes);
-}
-
-static void shadow_clear(void *context, void *start, size_t bytes)
-{
-    (void)context;
-    clear(start, bytes);
-}
-
 static void shadow_start(float tolerance)
 {
-    static const struct shadow_memory memory = {shadow_map, shadow_unmap, shadow_clear, NULL};
-    if (shadow_init(&shadow, UINT64_C(1) << ADDRESS_BITS, TRACE_IDS_MAX, tolerance, &memory) !=
-        BASE_OK)
+    if (shadow_init(&shadow, UINT64_C(1) << TRACE_ADDRESS_BITS, TRACE_IDS_MAX, tolerance,
+                    &trace_shadow_memory) != BASE_OK)
         exit(2);
 }
 
@@ -349,7 +304,7 @@ static bool joins(const struct access *load, const struct wire_trace_event *stor
 static void remember(const struct wire_trace_event *event)
 {
     if (event->type == WIRE_TRACE_FORGET)
-        clear(&image[event->address], event->bytes);
+        trace_clear(&image[event->address], event->bytes);
     else if (event->value && event->type <= WIRE_TRACE_KERNEL_STORE)
         memcpy(&image[event->address], event->value, event->bytes);
 }
@@ -404,15 +359,16 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
-    struct wire_trace_reader *reader = trace_open(argv[2]);
+    struct wire_trace_reader *reader = trace_open(argv[2], TRACE_IDS_MAX);
     fp_tolerance = argc > 3 ? strtof(argv[3], NULL) : 0.01F;
-    image = reserve(UINT64_C(1) << ADDRESS_BITS);
-    nodes = reserve((size_t)4 * TRACE_IDS_MAX * sizeof *nodes);
+    image = trace_reserve(UINT64_C(1) << TRACE_ADDRESS_BITS);
+    nodes = trace_reserve((size_t)4 * TRACE_IDS_MAX * sizeof *nodes);
     if (strcmp(argv[1], "shadow") == 0) {
         shadow_start(fp_tolerance);
         replay_shadow(reader);
     } else {
-        pages = reserve((UINT64_C(1) << ADDRESS_BITS) / PAGE * sizeof(struct watched *));
+        pages =
+            trace_reserve((UINT64_C(1) << TRACE_ADDRESS_BITS) / PAGE * sizeof(struct watched *));
         replay_detect(reader);
     }
     print_counts();

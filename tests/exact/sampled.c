@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Much memory whose waste is known, for samples of its locations: ITEMS numbers of eight bytes, walked in strides. `before` is
- * what a place does in all of them; those of `kept` change, those of `same` do not.
+ * Much memory whose waste is known, for samples of its locations: ITEMS numbers of eight bytes, walked in strides. Every fourth
+ * (PARTS) has another value after each fill, and after change.
  *
- * dead:    fill 1 is overwritten by fill 2 in all (3 + 1 parts), fill 2 is read: 1 of 2.
- * silent:  fill 2 stores what is there in 3 of 4 parts.
- * load:    the second walk loads what the first one did, of `same`; `kept` was changed in between: 3 of 4,
- *          and the stores of change are read.
+ * dead:    all stores of the first fill are dead, those of the second fill and of change are read: 1 of 1 + 1 + 1/4.
+ * silent:  the second fill stores what is there in 3 of 4, change never does: 3/4 of 1 + 1/4.
+ * load:    the second sum loads what the first one did in 3 of 4.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@ enum { ITEMS = 1 << 17, PARTS = 4 };
 #define OPAQUE static __attribute__((noinline, noipa))
 #endif
 
-/* Every item once; the stride is odd, and ITEMS a power of two. */
 static uint64_t items[ITEMS] __attribute__((aligned(4096)));
 
 static uint64_t value_of(uint64_t item, uint64_t round)
@@ -27,6 +25,7 @@ static uint64_t value_of(uint64_t item, uint64_t round)
     return item * 3 + (item % PARTS ? 0 : round + 1);
 }
 
+/* Every item once: the stride is odd, and ITEMS a power of two. */
 OPAQUE void fill(uint64_t round, uint64_t stride)
 {
     for (uint64_t i = 0, at = 0; i < ITEMS; i++, at = (at + stride) % ITEMS)

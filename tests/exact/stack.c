@@ -95,7 +95,7 @@ int main(int count_of_words, char **words)
         fputs("usage: stack TRACE UNIT_SHIFT\n", stderr);
         return 2;
     }
-    struct wire_trace_reader *reader = trace_open(words[1]);
+    struct wire_trace_reader *reader = trace_open(words[1], TRACE_IDS_MAX);
     unsigned shift = (unsigned)atoi(words[2]);
     struct wire_trace_event event;
     uint64_t now = 0;

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 {
     if (argc != 2)
         return 2;
-    struct wire_trace_reader *reader = trace_open(argv[1]);
+    struct wire_trace_reader *reader = trace_open(argv[1], TRACE_IDS_MAX);
     for (struct wire_trace_event event; trace_next(reader, &event);)
         put_event(&event);
     return fflush(stdout) ? 2 : 0;

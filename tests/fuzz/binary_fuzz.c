@@ -5,6 +5,8 @@
  * reader's thorough check.
  */
 #include "binary/fields.h"
+#include "binary/lines.h"
+#include "binary/scopes.h"
 #include "cfg/cfg.h"
 #include "unwind/unwind.h"
 
@@ -57,12 +59,45 @@ static void describe(struct binary *binary, uint64_t near)
     }
 }
 
+static bool count_row(void *context, const struct binary_row *row)
+{
+    if (row->end < row->start)
+        abort();
+    ++*(size_t *)context;
+    return true;
+}
+
+/* Lines and variables, and all of the file that the lines come from. */
+static void locate(struct binary *binary, uint64_t near)
+{
+    struct binary_locals locals;
+    struct binary_local named;
+    struct binary_frame frame;
+    struct binary_coverage coverage;
+    uint8_t base;
+    int64_t offset;
+    size_t rows = 0;
+    binary_line_rows(binary, near, near + PROBES * 4, count_row, &rows);
+    if (binary_frames(binary, near, &frame, 1) && frame.file)
+        binary_file_rows(binary, frame.file, count_row, &rows);
+    for (uint64_t at = near; at < near + PROBES; at += 16) {
+        binary_frame_at(binary, at, &base, &offset);
+        if (binary_locals(binary, at, &locals) != BASE_OK)
+            continue;
+        for (size_t i = 0; i < locals.count && i < PROBES; i++)
+            if (locals.items[i].name)
+                binary_named(binary, at, locals.items[i].name, &named);
+        binary_locals_free(&locals);
+    }
+    binary_coverage(binary, &coverage);
+}
+
 /* Wherever the file's own code seems to be: its entry point. */
 static void symbolize(const char *path, const uint8_t *data, size_t size)
 {
     struct binary *binary;
     struct binary_frame frames[FRAMES];
-    struct binary_options options = {.debug_root = "/nonexistent"};
+    struct binary_options options = {.debug_root = "/nonexistent", .locations = true};
     uint64_t entry = 0;
     uint8_t id[BINARY_BUILD_ID_BYTES];
     char code[16];
@@ -75,6 +110,7 @@ static void symbolize(const char *path, const uint8_t *data, size_t size)
         binary_read(binary, entry + i * 5, code, sizeof code);
     }
     describe(binary, entry);
+    locate(binary, entry);
     binary_build_id(binary, id);
     binary_close(binary);
 }

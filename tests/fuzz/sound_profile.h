@@ -127,6 +127,8 @@ static inline void sound_fill_reuse(struct profile *profile, uint32_t use, uint3
     *profile_add_latencies(profile) = (struct profile_latency){1, 16384, 1.25, 0.5};
     *profile_add_latencies(profile) = (struct profile_latency){0, 1 << 27, 100, 3};
     *profile_add_what_ifs(profile) = (struct profile_what_if){32768, 8, 64, 5000, 300};
+    *profile_add_what_if_sites(profile) =
+        (struct profile_what_if_site){1, 1, 32768, 8, 64, 100, 30, 800, 4096, 4896, 8};
     *profile_add_loops(profile) =
         (struct profile_loop){.module = 1, .address = 16, .function = "f(int)", .file = "/x/a.c"};
     *profile_add_loops(profile) = (struct profile_loop){.parent = 1, .module = 1, .address = 32};
@@ -156,6 +158,10 @@ static inline void sound_fill_limits(struct profile *profile)
                                                                         .turns = 1000,
                                                                         .recurrence = 1,
                                                                         .instructions = 8};
+    *profile_add_ceiling_variants(profile) = (struct profile_ceiling_variant){
+        .variant = "l2", .ratio = 1.5, .ratio_low = 1.4, .ratio_high = 1.7, .trials = 3};
+    *profile_add_ceiling_variants(profile) =
+        (struct profile_ceiling_variant){.variant = "fp", .ratio = -1, .reason = "of a reason"};
     *profile_add_limit_runs(profile) = (struct profile_limit_run){"here", "a processor", 1, 8, 2};
     *profile_add_limit_loops(profile) = (struct profile_limit_loop){.function = "f(int)",
                                                                     .file = "/x/a.c",
@@ -294,6 +300,7 @@ static inline void sound_fill_locality(struct profile *profile)
     *profile_add_locality_misses(profile) = figure;
     *profile_add_locality_savings(profile) = figure;
     *profile_add_locality_sweeps(profile) = figure;
+    *profile_add_locality_recorded(profile) = (struct profile_locality_recorded){0, 2, 20, 160, 18};
     *profile_add_locality_rejections(profile) =
         (struct profile_locality_rejection){"/x/a.c", "a call", "inline it", 9, 1};
 }

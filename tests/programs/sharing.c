@@ -14,11 +14,16 @@
  *   padded    both write, a line each: none
  *   three     three pairs of words on three lines: false, 50:33:17
  *   phases    threads write the line in turn, barriers in between: none
+ *   mutex     four threads change a word that a mutex of the C library protects: true
+ *   given     memory of some lines that threads hand on to each other thousands of times a second, and write all over many times in a turn: none that
+ *             matters
  *   array     eight threads, elements of 16 bytes of one array: false on two lines
  *   reused    blocks of the heap that are freed, and used by the other thread, each alone: none
  *   heap      a structure of the heap, 128 bytes: false at +64
  *   later     the same, allocated by what follows a join: the same
  *   freed     the same, and freed before the program ends: the same
+ *   recycled  the same, of the last block that one caller has, each freed before the next one: the same
+ *   many      the same, of the last of those that are there at a time: the same
  *   small     two blocks of 16 bytes on one line: false
  *   atomic    a counter changed by locked instructions: true, a lock
  *   lock      a spin lock and what it protects on one line: the lock word is true
@@ -34,6 +39,9 @@
  *   storm     as processes, but those that write beside the first one are short-lived: killed wherever they are, executing
  *             another program, or restricted to next to no system calls: false
  *   spun      handed over by a flag that is read until it changes: no transfers of the data but one
+ *   several   sixteen blocks from one place, as the program begins: false, all of them
+ *   handed    the same again and again, to and fro; who waits reads three words. A transfer each time, and waiting is no work
+ *   paused    as handed, by one word, with the instruction pause
  *   alone     one thread: none
  */
 #include "known.h"
@@ -41,6 +49,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -52,13 +61,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TURNS = 60000, THREADS = 16, PHASES = 40 };
+enum { TURNS = 60000, THREADS = 16, PHASES = 40, HANDS = 100, LINES = 16 };
 
 struct line {
     volatile uint64_t words[8];
 } __attribute__((aligned(64)));
 
-static struct line shared, apart[2], three[3], wide[2];
+static struct line shared, apart[2], three[3], wide[2], parts[LINES];
 static struct {
     volatile uint64_t hits, misses;
 } array[8] __attribute__((aligned(64)));
@@ -72,6 +81,13 @@ static struct {
 static struct {
     _Atomic uint32_t waiting, ready;
 } flag __attribute__((aligned(64)));
+static struct {
+    _Atomic uint32_t turn, stopped, broken;
+} relay __attribute__((aligned(64)));
+static struct {
+    pthread_mutex_t lock;
+    volatile uint64_t count;
+} kept __attribute__((aligned(64)));
 static pthread_barrier_t barrier, start;
 static long times;
 static double seconds;
@@ -220,6 +236,43 @@ static void *phases(void *number)
     return NULL;
 }
 
+/* More threads than processors, perhaps, so that some wait in the kernel, and others take the lock twice before they do. */
+static void *mutex(void *number)
+{
+    (void)number;
+    volatile uint64_t own[8];
+    begin();
+    do {
+        for (unsigned i = 0; i < TURNS / 100; i++) {
+            pthread_mutex_lock(&kept.lock);
+            kept.count++;
+            pthread_mutex_unlock(&kept.lock);
+            write_to(own, 200);
+        }
+    } while (again());
+    return NULL;
+}
+
+/* Both wait for each other, in the kernel, until one has had its time. */
+static sem_t turns_of[2];
+static _Atomic bool turns_over;
+
+static void *given(void *number)
+{
+    enum { WRITES = 32000 };
+    uintptr_t own = (uintptr_t)number;
+    begin();
+    do {
+        sem_wait(&turns_of[own]);
+        for (unsigned i = 0; i < WRITES; i++)
+            for (unsigned line = 0; line < LINES; line++)
+                parts[line].words[i % 8] = i;
+        turns_over = turns_over || !again();
+        sem_post(&turns_of[!own]);
+    } while (!turns_over);
+    return NULL;
+}
+
 static void *elements(void *number)
 {
     begin();
@@ -273,6 +326,75 @@ static void freed(void)
     block = aligned_alloc(64, 128);
     run(2, in_block);
     free((void *)block);
+}
+
+/* All from one caller. Behind so many others, of other sizes, that few of them are recorded for their bytes. */
+__attribute__((noinline)) static void *crowded_block(void)
+{
+    enum { OTHERS = 300 };
+    void *others[OTHERS];
+    for (size_t i = 0; i < OTHERS; i++)
+        others[i] = malloc(500);
+    for (size_t i = 0; i < OTHERS; i++)
+        free(others[i]);
+    void *volatile last = aligned_alloc(64, 128); /* @crowded */
+    return last;
+}
+
+enum { CROWD = 40 };
+
+static void recycled(void)
+{
+    block = NULL;
+    for (int i = 0; i < CROWD; i++) {
+        free((void *)block);
+        block = crowded_block();
+    }
+    run(2, in_block);
+}
+
+static void many(void)
+{
+    void *crowd[CROWD];
+    for (int i = 0; i < CROWD; i++)
+        crowd[i] = crowded_block();
+    block = crowd[CROWD - 1];
+    run(2, in_block);
+    for (int i = 0; i < CROWD; i++)
+        free(crowd[i]);
+}
+
+enum { SEVERAL = 16 };
+static uint64_t *several_blocks[SEVERAL];
+
+/* Behind some other places of allocation, each of a size of its own. */
+__attribute__((noinline)) static void *one_of_several(void)
+{
+    void *volatile made = aligned_alloc(64, 64); /* @several */
+    return made;
+}
+
+static void *in_several(void *number)
+{
+    begin();
+    do {
+        for (unsigned i = 0; i < SEVERAL; i++)
+            write_to(&several_blocks[i][(uintptr_t)number], TURNS / SEVERAL / 10);
+    } while (again());
+    return NULL;
+}
+
+static void several(void)
+{
+    enum { OTHERS = 150 };
+    void *others[OTHERS];
+    for (size_t i = 0; i < OTHERS; i++)
+        others[i] = malloc(4000 + 16 * i);
+    for (size_t i = 0; i < SEVERAL; i++)
+        several_blocks[i] = one_of_several();
+    run(2, in_several);
+    for (size_t i = 0; i < OTHERS; i++)
+        free(others[i]);
 }
 
 static volatile uint64_t *blocks[2];
@@ -370,6 +492,39 @@ static void *spun(void *number)
             ;
         write_to(&shared.words[0], TURNS);
         atomic_store(&flag.ready, 1);
+    }
+    return NULL;
+}
+
+/* The second one begins, once the first one waits. Returns the first turn of the thread. */
+static uint32_t first_turn(uintptr_t number)
+{
+    if (!number)
+        atomic_store(&flag.waiting, 1);
+    while (!atomic_load(&flag.waiting))
+        __builtin_ia32_pause();
+    return !number;
+}
+
+static void *handed(void *number)
+{
+    for (uint32_t i = first_turn((uintptr_t)number); i < HANDS; i += 2) {
+        while (atomic_load(&relay.turn) != i && !atomic_load(&relay.stopped) &&
+               !atomic_load(&relay.broken))
+            ;
+        write_to(&shared.words[(uintptr_t)number], TURNS / HANDS);
+        atomic_fetch_add(&relay.turn, 1);
+    }
+    return NULL;
+}
+
+static void *paused(void *number)
+{
+    for (uint32_t i = first_turn((uintptr_t)number); i < HANDS; i += 2) {
+        while (atomic_load(&relay.turn) != i)
+            __builtin_ia32_pause();
+        write_to(&shared.words[(uintptr_t)number], TURNS / HANDS);
+        atomic_fetch_add(&relay.turn, 1);
     }
     return NULL;
 }
@@ -578,6 +733,8 @@ static const struct {
     {"padded", 2, padded, NULL},
     {"three", 2, in_three, NULL},
     {"phases", 2, phases, NULL},
+    {"mutex", 4, mutex, NULL},
+    {"given", 2, given, NULL},
     {"array", 8, elements, NULL},
     {"reused", 2, churn, NULL},
     {"heap", 2, in_block, NULL},
@@ -588,9 +745,14 @@ static const struct {
     {"sixteen", 16, sixteenth, NULL},
     {"joined", 0, NULL, joined},
     {"spun", 2, spun, NULL},
+    {"handed", 2, handed, NULL},
+    {"paused", 2, paused, NULL},
     {"alone", 0, NULL, NULL},
     {"later", 0, NULL, later},
     {"freed", 0, NULL, freed},
+    {"recycled", 0, NULL, recycled},
+    {"many", 0, NULL, many},
+    {"several", 0, NULL, several},
     {"names", 2, names, NULL},
     {"forked", 0, NULL, forked},
     {"short", 0, NULL, briefly},
@@ -613,6 +775,9 @@ int main(int count, char **arguments)
         seconds = 0;
     times = count == 3 && seconds <= 0 ? strtol(arguments[2], NULL, 10) : 1;
     pthread_barrier_init(&barrier, NULL, 2);
+    pthread_mutex_init(&kept.lock, NULL);
+    sem_init(&turns_of[0], 0, 1);
+    sem_init(&turns_of[1], 0, 0);
     block = aligned_alloc(64, 128);
     for (size_t i = 0; count >= 2 && i < sizeof cases / sizeof *cases; i++) {
         if (strcmp(cases[i].name, arguments[1]) != 0)

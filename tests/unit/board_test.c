@@ -21,16 +21,36 @@ static struct board_access made(uint32_t thread, uint32_t serial, uint64_t at)
                                  .kind = BOARD_WRITES};
 }
 
-/* Another thread's than that. */
-static bool is_anothers(const void *context, const struct board_access *access)
+/* Another thread's than that; likely if it is of a line below this one. */
+struct wish {
+    uint32_t thread;
+    uint64_t likely_below;
+};
+
+static enum board_fit fits(const void *context, const struct board_access *access)
 {
-    return access->thread != *(const uint32_t *)context;
+    const struct wish *wish = context;
+    return access->thread == wish->thread      ? BOARD_UNFIT
+           : access->line < wish->likely_below ? BOARD_LIKELY
+                                               : BOARD_FITS;
 }
 
+static double choose_by(const struct board *board, const struct wish *wish, uint64_t since,
+                        struct base_random *random, struct board_access *chosen)
+{
+    struct board_choice choice = {0};
+    bool aimed = false;
+    board_look(board, since, fits, wish, random, &choice);
+    double weight = board_choose(&choice, random, chosen, &aimed);
+    assert_true(aimed ? choice.likely > 0 && chosen->line < wish->likely_below : true);
+    return weight;
+}
+
+/* Among how many. */
 static unsigned choose(const struct board *board, uint32_t thread, uint64_t since,
                        struct base_random *random, struct board_access *chosen)
 {
-    return board_choose(board, since, is_anothers, &thread, random, chosen);
+    return (unsigned)choose_by(board, &(struct wish){thread, 0}, since, random, chosen);
 }
 
 static void an_empty_board_has_nothing(void **state)
@@ -83,6 +103,35 @@ static void every_entry_is_as_likely(void **state)
         if (possible ? fabs(drawn[i] - mean) > most : drawn[i] != 0)
             fail_msg("entry %u was drawn %u times of %u", i, drawn[i], DRAWS);
     }
+}
+
+/* Likely ones have half of the looks to themselves, and all that fit the other half; what is returned is 1 / the probability of each. */
+static void likely_entries_are_chosen_more_often(void **state)
+{
+    enum { PUBLISHED = 20, LIKELY = 3, DRAWS = 60000 };
+    static struct board board;
+    static unsigned drawn[PUBLISHED + 1];
+    struct base_random random = {9};
+    const struct wish wish = {1, 64 * (LIKELY + 1)};
+    double sum = 0;
+    for (uint32_t i = 1; i <= PUBLISHED; i++) {
+        struct board_access access = made(2, i, i);
+        assert_true(board_publish(&board, &access));
+    }
+    for (unsigned i = 0; i < DRAWS; i++) {
+        struct board_access chosen;
+        double weight = choose_by(&board, &wish, 1, &random, &chosen);
+        double wanted = 2 / (1.0 / PUBLISHED + (chosen.serial <= LIKELY ? 1.0 / LIKELY : 0));
+        assert_true(fabs(weight - wanted) < 1e-9);
+        drawn[chosen.serial]++;
+        sum += weight;
+    }
+    for (uint32_t i = 1; i <= PUBLISHED; i++) {
+        double mean = DRAWS * (1.0 / PUBLISHED + (i <= LIKELY ? 1.0 / LIKELY : 0)) / 2;
+        if (fabs(drawn[i] - mean) > 6 * sqrt(mean))
+            fail_msg("entry %u was drawn %u times, not %f", i, drawn[i], mean);
+    }
+    assert_true(fabs(sum / DRAWS - PUBLISHED) < 0.4); /* each entry stands for 1 a draw */
 }
 
 /* A ring: the oldest are overwritten, however new they are. */
@@ -251,9 +300,22 @@ static void what_touches_are_to_each_other(void **state)
                 }
 }
 
+/* A lock that is waited for each time, or every other; a part of an array that changes hands, also if some turns end in between. */
+static void turns_are_long_or_short(void **state)
+{
+    enum { MOST = BOARD_TURN_WAITS * BOARD_TURN_TOUCHES };
+    assert_true(board_hands_on(MOST, MOST / 3));
+    assert_true(board_hands_on(MOST, MOST / 6));
+    assert_true(board_hands_on(MOST, BOARD_TURN_WAITS));
+    assert_false(board_hands_on(MOST + 1, BOARD_TURN_WAITS));
+    assert_false(board_hands_on(MOST, 8));
+    assert_false(board_hands_on(MOST, 0));
+    assert_false(board_hands_on(0, 2)); /* the next tick came at once */
+}
+
 /*
  * The estimator, against what it estimates: threads with lines of known shares, and entries of one weight. What a watching thread
- * finds, by 1 / (chance of the word) x (entries to choose from), is on each line in proportion to how often others use it there.
+ * finds, by 1 / (chance of the word) / (chance of the entry), is on each line in proportion to how often others use it there.
  */
 static void weights_make_up_for_chances(void **state)
 {
@@ -264,6 +326,7 @@ static void weights_make_up_for_chances(void **state)
     struct base_random random = {8};
     double found[LINES] = {0}, sum = 0;
     for (uint64_t turn = 1; turn <= TURNS; turn++) {
+        const struct wish wish = {1, turn % 2 * 64}; /* the first line is likely at times */
         for (uint32_t thread = 2; thread < 6; thread++) {
             double drawn = (double)base_random_below(&random, 1 << 20) / (1 << 20);
             unsigned line = drawn < shares[0] ? 0 : drawn < shares[0] + shares[1] ? 1 : 2;
@@ -273,12 +336,12 @@ static void weights_make_up_for_chances(void **state)
                 board_publish(&board, &access);
         }
         struct board_access chosen;
-        unsigned among = choose(&board, 1, turn, &random, &chosen);
+        double among = choose_by(&board, &wish, turn, &random, &chosen);
         uint8_t words = board_words(&random, WATCHED);
         uint64_t watched = 0;
         for (unsigned word = 0; word < BOARD_WORDS; word++)
             watched |= words >> word & 1 ? UINT64_C(0xff) << word * 8 : 0;
-        if (among && masks[chosen.serial] & watched)
+        if (among > 0 && masks[chosen.serial] & watched)
             found[chosen.serial] +=
                 (double)chosen.weight * among / board_chance(masks[chosen.serial], WATCHED);
     }
@@ -296,6 +359,7 @@ int main(void)
         cmocka_unit_test(an_empty_board_has_nothing),
         cmocka_unit_test(own_and_old_entries_are_left_out),
         cmocka_unit_test(every_entry_is_as_likely),
+        cmocka_unit_test(likely_entries_are_chosen_more_often),
         cmocka_unit_test(the_latest_are_kept),
         cmocka_unit_test(a_place_that_is_being_written_is_left_alone),
         cmocka_unit_test(a_dead_writers_place_is_used_again),
@@ -305,6 +369,7 @@ int main(void)
         cmocka_unit_test(masks_are_the_bytes_on_the_line),
         cmocka_unit_test(chances_are_those_of_all_sets),
         cmocka_unit_test(what_touches_are_to_each_other),
+        cmocka_unit_test(turns_are_long_or_short),
         cmocka_unit_test(weights_make_up_for_chances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,34 @@ static void test_what_is_left_out(void **state)
     reads("void f(void) {\n a = 1", "");
 }
 
+static void test_what_is_on_a_line(void **state)
+{
+    static const char text[] = "int a,\n"
+                               "    b;\n"
+                               "#define A \\\n"
+                               "    b = 1;\n"
+                               "void f(void)\n"
+                               "{ /* a\n"
+                               "     comment */\n"
+                               "    if (a)\n"
+                               "        b = a +\n"
+                               "            1\n"
+                               "            ; else\n"
+                               "        b = 2; // }\n"
+                               "    g(\"{\",\n"
+                               "      b);\n"
+                               "\n"
+                               "}";
+    static const char expected[] = "bcEEbEEbbcEbbcEEE"; /* and there is no line 17 */
+    static const char letters[] = {
+        [CURRENCY_LINE_EMPTY] = 'E', [CURRENCY_LINE_CONTINUES] = 'c', [CURRENCY_LINE_BEGINS] = 'b'};
+    char found[sizeof expected] = "";
+    (void)state;
+    for (uint32_t line = 1; line < sizeof expected; line++)
+        found[line - 1] = letters[currency_line(text, sizeof text - 1, line)];
+    assert_string_equal(found, expected);
+}
+
 /* ---- paths ----------------------------------------------------------------------------------------------- */
 
 /*
@@ -272,11 +300,17 @@ static void test_call_ends_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assignments),        cmocka_unit_test(test_what_is_left_out),
-        cmocka_unit_test(test_in_order),           cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_premature),          cmocka_unit_test(test_merged_store),
-        cmocka_unit_test(test_other_line_between), cmocka_unit_test(test_suspect_by_pointer),
-        cmocka_unit_test(test_suspect_by_paths),   cmocka_unit_test(test_call_ends_it),
+        cmocka_unit_test(test_assignments),
+        cmocka_unit_test(test_what_is_left_out),
+        cmocka_unit_test(test_what_is_on_a_line),
+        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_premature),
+        cmocka_unit_test(test_merged_store),
+        cmocka_unit_test(test_other_line_between),
+        cmocka_unit_test(test_suspect_by_pointer),
+        cmocka_unit_test(test_suspect_by_paths),
+        cmocka_unit_test(test_call_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,47 @@ static void frees_of_unrecorded_blocks_count_where_they_are_watched(void **state
     assert_int_not_equal(heap_generation(start + 40), published);
 }
 
+/* Of a block of many lines only those that were published change: the others cost a look each. */
+static void only_published_lines_of_a_block_change(void **state)
+{
+    const uint64_t start = somewhere + 192 * PAGE + 48, bytes = 3000;
+    for (uint64_t address = start; address < start + bytes; address += 500) {
+        uint32_t before[3000 / GRANULE];
+        heap_watch(address);
+        for (uint64_t i = 0; i < bytes / GRANULE; i++)
+            before[i] = heap_generation(start + i * GRANULE);
+        heap_freed(start, bytes);
+        assert_int_not_equal(heap_generation(address), before[(address - start) / GRANULE]);
+    }
+    uint64_t changed = 0, next = start + bytes + 40; /* begins within a line */
+    uint32_t before[64];
+    heap_watch(next + 1000);
+    for (uint64_t i = 0; i < 64; i++)
+        before[i] = heap_generation(next + i * GRANULE);
+    heap_freed(next, 64 * GRANULE);
+    for (uint64_t i = 0; i < 64; i++)
+        changed += heap_generation(next + i * GRANULE) != before[i];
+    assert_in_range(changed, 1, 8);
+}
+
+/* Each time it is published anew a free changes it anew, and frees in between do not. */
+static void each_publication_is_ended_once(void **state)
+{
+    const uint64_t start = somewhere + 200 * PAGE;
+    uint32_t first = heap_watch(start);
+    assert_int_equal(heap_generation(start), first);
+    heap_freed(start, 64);
+    uint32_t second = heap_generation(start);
+    assert_int_not_equal(second, first);
+    heap_freed(start, 64);
+    assert_int_equal(heap_watch(start), second);
+    heap_watch(start + 32); /* another block's, on the line */
+    heap_freed(start + 32, 32);
+    assert_int_equal(heap_generation(start), second);
+    heap_freed(start, 32);
+    assert_int_not_equal(heap_generation(start), second);
+}
+
 /* The allocator frees a block by its start, which may lie pages before the address. */
 static void large_blocks_are_watched_at_their_start(void **state)
 {
@@ -108,11 +149,13 @@ static void watching_ends(void **state)
     heap_watch(start + 8);
     uint32_t published = heap_generation(start + 8);
     sleep_ms(50); /* less than 60 */
+    heap_tick();
     heap_freed(start, 64);
     assert_int_not_equal(heap_generation(start + 8), published);
     heap_watch(start + 8);
     published = heap_generation(start + 8);
     sleep_ms(2 * 60 + 10);
+    heap_tick();
     heap_freed(start, 64);
     assert_int_equal(heap_generation(start + 8), published);
     assert_false(heap_may_matter(start));
@@ -171,6 +214,8 @@ int main(void)
         cmocka_unit_test(a_block_at_the_same_address_is_another_one),
         cmocka_unit_test(a_block_in_the_place_of_another_ends_it),
         cmocka_unit_test(frees_of_unrecorded_blocks_count_where_they_are_watched),
+        cmocka_unit_test(only_published_lines_of_a_block_change),
+        cmocka_unit_test(each_publication_is_ended_once),
         cmocka_unit_test(large_blocks_are_watched_at_their_start),
         cmocka_unit_test(watching_ends),
         cmocka_unit_test(an_equal_generation_means_the_same_block),

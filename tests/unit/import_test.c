@@ -896,8 +896,8 @@ static bool nearly(double found, double expected)
 }
 
 /*
- * One in four locations. By group, two pairs waste 8 and 12 in turn, and 10; so half of the waste is either's, and a group has one byte more
- * or less of it than half; 5 are used. Squares are enlarged by Student's quantile.
+ * One in four locations. In each group one pair wastes 8 or 12 bytes in turn and the other one 10, so that each has half of the waste, with a
+ * residual of 1 in every group; 5 bytes are used. Variances are enlarged for Student's quantile.
  */
 static void waste_of_a_sample_is_brought_to_scale(void **state)
 {
@@ -1406,12 +1406,26 @@ static void sharing_begin(struct log *log)
     config = before;
 }
 
+/* With two threads of one process. */
+static void sharing_begin_two(struct log *log, struct thread *one, struct thread *other)
+{
+    sharing_begin(log);
+    *one = thread_begin(log, 1, 100);
+    *other = thread_begin(log, 1, 101);
+    log_process(one, WIRE_NONE, false);
+    log_contexts(one);
+    log_contexts(other);
+}
+
+/* Where an instruction has many accesses (rep movs). */
+enum { REPEATED = 0x8000 };
+
 static void log_published(struct thread *thread, uint32_t serial, uint64_t line, uint64_t mask,
                           uint8_t kind, uint16_t number)
 {
     WRITE(thread, WIRE_PUBLISHED, published, .serial = serial, .node = 3, .line = line,
-          .mask = mask, .weight = 2, .density = 0.5F, .number = number, .kind = kind,
-          .watched = serial == 1 ? 4 : 0);
+          .mask = mask, .weight = 2, .density = line == REPEATED ? 6000 : 0.5F, .number = number,
+          .kind = kind, .watched = serial == 1 ? 4 : 0);
 }
 
 static void log_meeting(struct thread *thread, const struct thread *first, uint32_t serial,
@@ -1429,18 +1443,15 @@ static void log_meeting(struct thread *thread, const struct thread *first, uint3
 static void meetings_become_lines(void **state)
 {
     struct log log;
-    sharing_begin(&log);
-    struct thread one = thread_begin(&log, 1, 100), other = thread_begin(&log, 1, 101);
-    log_process(&one, WIRE_NONE, false);
-    log_contexts(&one);
-    log_contexts(&other);
+    struct thread one, other;
+    sharing_begin_two(&log, &one, &other);
     log_meeting(&other, &one, 1, 0xff, 0xff00, 6, WIRE_MET);
     log_meeting(&other, &one, 2, 0xff00, 0xff00, 4, WIRE_MET);
     for (uint8_t fate = WIRE_MET + 1; fate < WIRE_FATES; fate++)
         for (uint8_t i = 0; i < fate; i++)
             log_meeting(&other, &one, 1, 0xff, 0xff00, 1, fate);
     log_published(&other, 1, 0x7000, 0xff00, 1, 2);
-    log_published(&other, 2, 0x8000, 0xff00, 1, 2); /* where nobody meets */
+    log_published(&other, 2, REPEATED, 0xff00, 1, 2); /* where nobody meets */
     thread_end(&log, &other);
     log_published(&one, 1, 0x7000, 0xff, 2, 1);
     log_published(&one, 2, 0x7000, 0xff00, 2, 1);
@@ -1484,6 +1495,76 @@ static void meetings_become_lines(void **state)
                 seen->false_squares == 9 * unit * unit && seen->true_squares == 4 * unit * unit);
     assert_int_equal(profile->shared_gaps_count, 1);
     assert_true(profile->shared_gaps[0].low_ns == 2048 && profile->shared_gaps[0].traps == 2);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* As above, of blocks side by side on the line, and of memory that is not known: what is shared is the line. */
+static void all_that_lies_on_a_line_is_used_together(void **state)
+{
+    static const uint32_t kinds[] = {WIRE_OBJECT_HEAP, WIRE_OBJECT_UNKNOWN};
+    for (size_t i = 0; i < BASE_COUNT(kinds); i++) {
+        bool known = kinds[i] == WIRE_OBJECT_HEAP;
+        struct log log;
+        struct thread one, other;
+        sharing_begin_two(&log, &one, &other);
+        log_meeting(&other, &one, 1, 0xff, 0xff00, 6, WIRE_MET);
+        log_published(&other, 1, 0x7000, 0xff00, 1, 2);
+        WRITE(&other, WIRE_LOCATED, located, .kind = kinds[i], .size = known ? 16 : 0,
+              .thread = known ? other.writer.thread : 0);
+        thread_end(&log, &other);
+        for (uint32_t serial = 1; serial <= 2; serial++) {
+            log_published(&one, serial, 0x7000, 0xff, 2, 1);
+            WRITE(&one, WIRE_LOCATED, located, .kind = kinds[i], .size = known ? 8 : 0,
+                  .thread = known ? one.writer.thread : 0);
+        }
+        thread_end(&log, &one);
+        struct profile *profile = import_and_read(&log, NULL);
+        assert_int_equal(profile->run.corrupt_records, 0);
+        assert_int_equal(profile->shared_lines_count, 1);
+        assert_true(profile->shared_lines[0].false_transfers == 3 * unit);
+        assert_int_equal(profile->shared_users_count, 2);
+        profile_free(profile);
+        log_free(&log);
+    }
+}
+
+static void log_touch(struct thread *thread, const struct thread *first, uint8_t second_kind,
+                      float weight)
+{
+    WRITE(thread, WIRE_MEETING, meeting, .first_process = first->writer.process,
+          .first_thread = first->writer.thread, .first_serial = 1, .line = 0x7000,
+          .first_mask = 0xff, .second_mask = 0xff, .gap_ns = 3000, .node = second_kind == 2 ? 4 : 0,
+          .weight = weight, .number = 2, .first_kind = 1, .second_kind = second_kind,
+          .fate = second_kind == 2 ? WIRE_MET : WIRE_MET_READS);
+}
+
+/*
+ * Both read the line all the time. The other one was met writing twice, for a quarter of all by weight; by what it has published it reads. So what it was met
+ * writing stands for all touches, 4 times as many, of which (0 + 1 / 4) / (3 + 1) write; and of the uses of the line 4 of 5 are its.
+ */
+static void who_reads_until_it_may_go_on_moves_little(void **state)
+{
+    struct log log;
+    struct thread one, other;
+    sharing_begin_two(&log, &one, &other);
+    log_touch(&other, &one, 2, 3);
+    log_touch(&other, &one, 1, 18);
+    log_touch(&other, &one, 2, 3);
+    for (uint32_t serial = 1; serial <= 3; serial++)
+        log_published(&other, serial, 0x7000, 0xff, 1, 2);
+    thread_end(&log, &other);
+    log_published(&one, 1, 0x7000, 0xff, 1, 1);
+    thread_end(&log, &one);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 0);
+    assert_int_equal(profile->shared_lines_count, 1);
+    double wanted = 6 * unit * 4 / 16 * 4 / 5;
+    assert_true(fabs(profile->shared_lines[0].true_transfers / wanted - 1) < 1e-6);
+    /* They are of one publication, and say as much as one. */
+    assert_int_equal(profile->shared_seens[0].true_traps, 2);
+    assert_true(fabs(profile->shared_seens[0].true_squares / wanted / wanted - 1) < 1e-6);
+    assert_true(profile->shared_watches[0].met == 2 && profile->shared_watches[0].reads == 1);
     profile_free(profile);
     log_free(&log);
 }
@@ -2433,10 +2514,24 @@ static void simulated_caches_add_up(void **state)
         WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 64, .line_bytes = 64, .misses = 1);
         WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 64, .line_bytes = 64,
               .accesses = UINT64_MAX);
+        /* Of instructions: one that adds up, one that touches nothing, one of no node. */
+        log_module(both[i], 1, "/bin/prog");
+        log_node(both[i], 1, 0, 1, 0x1028, WIRE_NODE_LEAF);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 32768, .line_bytes = 64, .node = 1,
+              .accesses = 5, .misses = 9, .moved_bytes = 40, .low = 4096, .end = 4136);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 32768, .line_bytes = 64, .node = 1,
+              .accesses = 5, .low = 4096, .end = 4096);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 32768, .line_bytes = 64, .node = 7,
+              .accesses = 5, .low = 4096, .end = 4136);
         image_end(&log, both[i]);
     }
     struct profile *profile = import_and_read(&log, NULL);
-    assert_int_equal(profile->run.corrupt_records, 8);
+    assert_int_equal(profile->run.corrupt_records, 12);
+    assert_int_equal(profile->what_if_sites_count, 1);
+    const struct profile_what_if_site *site = &profile->what_if_sites[0];
+    assert_true(profile->frames[site->frame].line > 0);
+    assert_true(site->accesses == 10 && site->misses == 18 && site->moved_bytes == 80);
+    assert_true(site->low == 4096 && site->end == 4136);
     assert_int_equal(profile->what_ifs_count, 2);
     assert_int_equal(profile->what_ifs[0].ways, 8);
     assert_int_equal(profile->what_ifs[0].accesses, 2000);
@@ -2632,6 +2727,8 @@ int main(void)
         cmocka_unit_test(shared_lines_of_all_processes_add_up),
         cmocka_unit_test(shared_nonsense_is_counted),
         cmocka_unit_test(meetings_become_lines),
+        cmocka_unit_test(all_that_lies_on_a_line_is_used_together),
+        cmocka_unit_test(who_reads_until_it_may_go_on_moves_little),
         cmocka_unit_test(processes_share_lines_of_files),
         cmocka_unit_test(meetings_of_nonsense_are_counted),
         cmocka_unit_test(any_flip_of_an_exact_log_is_survived),

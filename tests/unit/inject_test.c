@@ -178,20 +178,25 @@ static void publish(enum spans_phase phase)
     syscall(SYS_futex, &region->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void await_patches(void)
+/* As the agent does: until headroom has been killed. */
+static void await_patches(pid_t headroom)
 {
-    struct timespec limit = {.tv_sec = 10};
+    const struct timespec pause = {.tv_nsec = 20000000};
     uint32_t phase;
-    while ((phase = atomic_load(&piece->phase)) != SPANS_PATCHED_UP)
-        if (syscall(SYS_futex, &piece->phase, FUTEX_WAIT, phase, &limit, NULL, 0) != 0 &&
-            errno == ETIMEDOUT)
+    for (int i = 0; (phase = atomic_load(&piece->phase)) != SPANS_PATCHED_UP; i++) {
+        if (getppid() != headroom)
+            return;
+        if (i == 500)
             _exit(85);
+        syscall(SYS_futex, &piece->phase, FUTEX_WAIT, phase, &pause, NULL, 0);
+    }
 }
 
 static void play_agent(void)
 {
     /* A handler of another signal would meet the next int3 while SIGTRAP is blocked. */
     struct sigaction action = {.sa_flags = SA_SIGINFO};
+    pid_t headroom = getppid();
     sigfillset(&action.sa_mask);
     handler_piece = dlsym(RTLD_DEFAULT, "handler_piece");
     handler_traps = dlsym(RTLD_DEFAULT, "handler_traps");
@@ -201,7 +206,7 @@ static void play_agent(void)
     sigaction(SIGTRAP, &action, NULL);
     make_memory();
     publish(SPANS_STARTING);
-    await_patches();
+    await_patches(headroom);
 }
 
 static uint64_t count_of(const char *name)
@@ -734,7 +739,7 @@ static int record_refused(void)
     if (!strstr(recorded.said, "does not let headroom write") || !recorded.result.exited ||
         recorded.result.exit_code != 0 || !function_of(&recorded, "pthread_mutex_lock"))
         return 4;
-    return inject_sampler_open(&sampler, 1, 250000, false) != 0 && sampler.count == 0 &&
+    return inject_sampler_open(&sampler, 1, 250000, false, false) != 0 && sampler.count == 0 &&
                    !sampler.cpus
                ? 0
                : 5;
@@ -874,7 +879,8 @@ static void start_subject(struct subject *subject, const char *play)
         close(gate[1]);
         become_subject(subject, play, gate[0]);
     }
-    subject->sampled = inject_sampler_open(&subject->sampler, subject->pid, 250000, false) == 0;
+    subject->sampled =
+        inject_sampler_open(&subject->sampler, subject->pid, 250000, false, false) == 0;
     close(gate[0]);
     close(gate[1]);
     await_piece(subject, first);

@@ -126,7 +126,7 @@ static struct nest *nest_by_chance(struct base_random *random)
 /* ---- every point ------------------------------------------------------------------------------------------- */
 
 static const struct misses_level levels[] = {
-    {256, 1, 32, "L1"}, {1024, 2, 64, "L2"}, {6 * 1024, 0, 64, "L3"}};
+    {256, 1, 32, "L1"}, {1024, 2, 64, "L2"}, {1536, 4, 64, "L3"}, {6 * 1024, 0, 64, "L4"}};
 
 static struct misses_options exact_options(void)
 {
@@ -324,6 +324,26 @@ static void conflicts_are_no_capacity_misses(void **state)
     }
 }
 
+/* Not even a rounding error's: limits of 0 hold. */
+static void full_associativity_has_no_conflicts(void **state)
+{
+    static const struct misses_level level = {4096, 0, 64, "L1"};
+    struct nest *nest = transposition(90, 8 * 91);
+    struct misses_options options = misses_defaults();
+    options.levels = &level;
+    options.levels_count = 1;
+    options.half_width = 0.02;
+    options.exact_below = 0;
+    for (options.seed = 1; options.seed <= 40; options.seed++) {
+        struct misses_result result;
+        assert_int_equal(misses_solve(nest, &options, &result), BASE_OK);
+        assert_true(result.totals[0].misses > 0 && result.totals[0].capacity > 0);
+        assert_true(result.totals[0].conflict == 0);
+        misses_free(&result);
+    }
+    nest_free(nest);
+}
+
 static void first_touches_are_cold(void **state)
 {
     static const struct misses_level level = {32768, 8, 64, "L1"};
@@ -360,13 +380,56 @@ static void caches_have_whole_sets(void **state)
     assert_false(misses_level_valid(&(struct misses_level){100, 0, 64, ""}));
 }
 
+/* ---- returns to a set ------------------------------------------------------------------------------------------ */
+
+static int64_t count_steps(const struct geometry *geometry, int64_t offset, int64_t stride,
+                           int64_t most)
+{
+    for (int64_t i = 0; i < most; i++)
+        if (modulo(offset + i * stride, geometry->span) < (int64_t)geometry->line_bytes)
+            return i;
+    return most;
+}
+
+/* Looked up and searched for, with spans that are powers of two, one that is none, and one of too many places. */
+static void returns_are_those_that_steps_find(void **state)
+{
+    static const struct geometry geometries[] = {{32, 8, 1, 256},
+                                                 {64, 1, 4, 64},
+                                                 {64, 64, 8, 4096},
+                                                 {64, 24, 4, 1536},
+                                                 {64, 4096, 8, 262144}};
+    static const int64_t strides[] = {0,     8,    -8,   4,      1,     -3,   64,
+                                      72,    -64,  128,  4096,   -4096, 8800, 9600,
+                                      -9600, 8192, 1536, 262144, 300000};
+    struct base_random random = {7};
+    uint64_t looked_up = 0, searched = 0;
+    for (size_t i = 0; i < BASE_COUNT(geometries) * BASE_COUNT(strides); i++) {
+        const struct geometry *geometry = &geometries[i / BASE_COUNT(strides)];
+        struct returns returns;
+        assert_true(returns_make(&returns, geometry, strides[i % BASE_COUNT(strides)]));
+        for (int j = 0; j < 200; j++) {
+            int64_t offset = between(&random, -100000, 1000000), most = between(&random, 1, 3000);
+            int64_t found = returns_after(&returns, geometry, offset, most);
+            assert_int_equal(found, count_steps(geometry, offset, returns.stride, most));
+            assert_int_equal(found, returns_search(&returns, geometry, offset, most));
+            *(returns.iterations ? &looked_up : &searched) += 1;
+        }
+        free(returns.iterations);
+    }
+    assert_true(looked_up > 5000 && searched > 3000);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(returns_are_those_that_steps_find),
         cmocka_unit_test(walks_find_every_miss),
         cmocka_unit_test(intervals_hold_the_truth),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(conflicts_are_no_capacity_misses),
+        cmocka_unit_test(full_associativity_has_no_conflicts),
         cmocka_unit_test(first_touches_are_cold),
         cmocka_unit_test(caches_have_whole_sets),
     };

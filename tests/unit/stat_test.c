@@ -214,7 +214,27 @@ static void warm_ups_are_in_no_figure_and_rounds_are_compared(void **state)
     assert_true(report->rows[0].ns.max < 1100000);
     assert_false(report->rows[0].ratio.known);
     assert_true(report->rows[1].ratio.low > 1.09 && report->rows[1].ratio.high < 1.11);
+    assert_false(report->rows[0].cpu.known);
+    assert_true(report->rows[1].cpu.low > 1.0999 && report->rows[1].cpu.high < 1.1001);
     assert_false(report->rows[0].sensitive);
+    stat_report_free(report);
+    profile_free(profile);
+}
+
+/* As of programs whose CPU time is less than the clock's tick. */
+static void runs_without_cpu_time_are_left_out_of_its_ratio(void **state)
+{
+    struct profile *profile = session_of(11);
+    for (size_t i = 0; i < 10; i += 2)
+        profile->stat_runs[i].user_ns = 0;
+    struct stat_report *report = stat_report_make(profile);
+    assert_true(report->rows[1].ratio.bounded);
+    assert_true(report->rows[1].cpu.bounded); /* six of ten are left */
+    stat_report_free(report);
+    for (size_t i = 0; i < profile->stat_runs_count; i++)
+        profile->stat_runs[i].user_ns = 0;
+    report = stat_report_make(profile);
+    assert_true(report->rows[1].ratio.bounded && !report->rows[1].cpu.known);
     stat_report_free(report);
     profile_free(profile);
 }
@@ -291,6 +311,7 @@ int main(void)
         cmocka_unit_test(many_values_are_bounded),
         cmocka_unit_test(modes_are_two_only_if_they_are),
         cmocka_unit_test(warm_ups_are_in_no_figure_and_rounds_are_compared),
+        cmocka_unit_test(runs_without_cpu_time_are_left_out_of_its_ratio),
         cmocka_unit_test(visits_and_trips_give_cycles),
         cmocka_unit_test(slow_runs_are_explained),
         cmocka_unit_test(odd_profiles_are_no_danger),

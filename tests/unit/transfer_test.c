@@ -280,6 +280,95 @@ static void test_waits(void **state)
     end(transfer);
 }
 
+/* Who reads until it may go on takes the line from the other one; who has slept, too, does not. */
+static void test_hand_overs(void **state)
+{
+    (void)state;
+    struct transfer *transfer = begin(&enough);
+    struct transfer_clock clocks[2] = {{0}, {0}};
+    for (unsigned turn = 0; turn < 60; turn++) {
+        struct transfer_clock *clock = &clocks[turn % 2];
+        for (unsigned i = 0; i < 50; i++, clock->now += 3)
+            transfer_access(transfer, turn % 2, clock, 0x1000, 8, 1, TRANSFER_WRITE);
+        transfer_part(clock);
+        if (turn % 10 == 9)
+            transfer_join(&clocks[1 - turn % 2], clock->now);
+        else
+            transfer_go_on(&clocks[1 - turn % 2], clock->now);
+        assert_true(clocks[1 - turn % 2].now >= clock->now);
+    }
+    transfer_settle(transfer);
+    close_to(totals_of(transfer).true_transfers, 54);
+    end(transfer);
+}
+
+/* Of a thread that reads until another one writes only what it read before counts: the line moves there and back. */
+static void test_takes_back(void **state)
+{
+    (void)state;
+    struct transfer *transfer = begin(&enough);
+    struct transfer_clock reader = {0}, writer = {0};
+    run(transfer, 1, 0, 3, 1000, 0x1000, TRANSFER_READ);
+    run(transfer, 1, 100000, 3, 1000, 0x1000, TRANSFER_READ);
+    writer.now = 301;
+    transfer_access(transfer, 0, &writer, 0x1000, 8, 1, TRANSFER_WRITE);
+    transfer_take_back(transfer, 1, 0x1000, 300);
+    transfer_take_back(transfer, 2, 0x1000, 0);
+    transfer_take_back(transfer, 1, 0x2000, 0);
+    transfer_go_on(&reader, writer.now);
+    transfer_access(transfer, 1, &reader, 0x1000, 8, 1, TRANSFER_READ);
+    assert_true(transfer_check(transfer));
+    transfer_settle(transfer);
+    close_to(totals_of(transfer).true_transfers, 2);
+    transfer_take_back(transfer, 1, 0x1000, 0);
+    end(transfer);
+}
+
+static struct transfer_object lowest_byte(void *context, uint64_t address, uint64_t mask)
+{
+    (void)context;
+    return (struct transfer_object){1 + (uint32_t)__builtin_ctzll(mask), (int64_t)address};
+}
+
+/* A line that is settled several times is one object, though other variables of it are written later. */
+static void test_one_object(void **state)
+{
+    (void)state;
+    struct transfer_options options = enough;
+    options.identify = lowest_byte;
+    struct transfer *transfer = begin(&options);
+    struct transfer_clock clocks[2] = {{0}, {0}};
+    for (unsigned turn = 0; turn < 1000; turn++) {
+        struct transfer_clock *clock = &clocks[turn % 2];
+        transfer_access(transfer, turn % 2, clock, turn < 500 ? 0x1008 : 0x1000, 4, 1,
+                        TRANSFER_WRITE);
+        transfer_part(clock);
+        transfer_go_on(&clocks[1 - turn % 2], clock->now);
+    }
+    transfer_settle(transfer);
+    uint32_t cursor = 0, lines = 0;
+    while (transfer_next_line(transfer, &cursor))
+        lines++;
+    assert_int_equal(lines, 1);
+    end(transfer);
+}
+
+/* Waits are known as far back as 16 bits reach: a thread that slept longer ago, or never, is the same. */
+static void test_wait_long_ago(void **state)
+{
+    (void)state;
+    struct transfer *transfer = begin(&enough);
+    struct transfer_clock first = {0}, second = {0};
+    transfer_join(&second, 5000);
+    second.now = UINT64_C(3) << 28;
+    first.now = second.now - 10000;
+    transfer_access(transfer, 0, &first, 0x1000, 8, 1, TRANSFER_WRITE);
+    transfer_access(transfer, 1, &second, 0x1000, 8, 1, TRANSFER_WRITE);
+    transfer_settle(transfer);
+    close_to(totals_of(transfer).true_transfers, 1);
+    end(transfer);
+}
+
 /* Apart in time, not by a wait: the line moves each time, unless it is long ago. */
 static void test_apart(void **state)
 {
@@ -556,6 +645,10 @@ int main(void)
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_hand_overs),
+        cmocka_unit_test(test_wait_long_ago),
+        cmocka_unit_test(test_takes_back),
+        cmocka_unit_test(test_one_object),
         cmocka_unit_test(test_apart),
         cmocka_unit_test(test_straddles),
         cmocka_unit_test(test_order_of_threads),

@@ -3,7 +3,7 @@
 // the schedule of what they executed, unit by unit.
 import { h, nameSpan, svg } from "./dom.js";
 import { percent, place, several } from "./format.js";
-import { bar } from "./table.js";
+import { bar, listKeys } from "./table.js";
 
 const BOUNDS = { recurrence: "recurrence", resource: "units", frontend: "front end", memory: "not seen" };
 const KINDS = { load: "loads", compute: "computes", store: "stores" };
@@ -138,10 +138,6 @@ function entry(loop, index, chosen, app) {
 export function renderLimits(root, app) {
   const { limits } = app.data.report, loops = limits.loops ?? [];
   const chosen = loops[app.state.line] ? app.state.line : 0;
-  const to = (index) => {
-    app.set({ line: Math.min(Math.max(index, 0), loops.length - 1) });
-    return true;
-  };
   root.append(h("div", { class: "bar-of-choices" }, h("span", { class: "note" }, `${limits.title}, ${limits.model === "measured" ? "measured" : "from tables"}.`)));
   if (!loops.length) {
     root.append(h("p", { class: "note" }, "No loop was bounded."));
@@ -149,14 +145,7 @@ export function renderLimits(root, app) {
   }
   root.append(h("div", { class: "two" }, h("div", { class: "left" }, h("ol", { class: "pairs" }, loops.map((loop, i) => entry(loop, i, chosen, app)))), detail(loops[chosen], app)));
   return {
-    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
-    next: (direction) => {
-      for (let i = 1; i <= loops.length; i++) {
-        const at = (chosen + direction * i + loops.length * i) % loops.length;
-        if (app.matches(loopName(loops[at]))) return to(at);
-      }
-      return false;
-    },
+    ...listKeys(loops, chosen, (line) => app.set({ line }), (loop) => app.matches(loopName(loop))),
     name: () => loopName(loops[chosen]),
   };
 }

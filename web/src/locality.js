@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Loop nests whose misses were computed: references in their source with misses by kind, who takes whose lines, what would miss less;
 // a sweep as curves.
+import { chart, LEFT, WIDTH } from "./chart.js";
 import { h, nameSpan, svg } from "./dom.js";
-import { base, bytes, count, percent, shareLabel, shareTicks } from "./format.js";
+import { base, bytes, count, percent } from "./format.js";
 import { highlighted, linesOf, sourceLine } from "./source.js";
 
-const KINDS = [["cold", "cold", "first use of a line"], ["capacity", "capacity", "a fully associative cache of that size misses as well"], ["conflict", "conflict", "it would hit"]];
+const KINDS = { cold: "first use of a line", capacity: "a fully associative cache of that size misses as well", conflict: "it would hit" };
 
 const levelName = (level) => `${level.name} ${bytes(level.bytes)}, ${level.ways ? `${level.ways} way${level.ways === 1 ? "" : "s"}` : "fully associative"}${level.line_bytes === 64 ? "" : `, ${level.line_bytes}-byte lines`}`;
 
@@ -13,11 +14,11 @@ const tableOf = (heads, rows) => h("div", { class: "table" }, h("table", null, h
 
 // A bar of all misses, in parts by kind; as wide as they are among the most.
 function kinds(figure, most) {
-  const title = KINDS.map(([name]) => `${name}: ${count(figure[name])}`).join(", ");
-  return h("span", { class: "misses", title }, KINDS.map(([name, kind]) => figure[name] > 0 && h("span", { class: kind, "width%": figure[name] / Math.max(most, 1e-9) })));
+  const names = Object.keys(KINDS), title = names.map((name) => `${name}: ${count(figure[name])}`).join(", ");
+  return h("span", { class: "misses", title }, names.map((name) => figure[name] > 0 && h("span", { class: name, "width%": figure[name] / Math.max(most, 1e-9) })));
 }
 
-const legend = () => h("p", { class: "note legend" }, KINDS.map(([name, kind, meaning], i) => [i ? "; " : "", h("span", { class: `key ${kind}` }), ` ${name}: ${meaning}`]));
+const legend = () => h("p", { class: "note legend" }, Object.entries(KINDS).map(([name, meaning], i) => [i ? "; " : "", h("span", { class: `key ${name}` }), ` ${name}: ${meaning}`]));
 
 function totals(report, nest) {
   return tableOf([["cache", true], ["misses"], ["miss ratio"], ["between"], ["by kind", true]], nest.totals.map((total, i) =>
@@ -52,6 +53,17 @@ function conflicts(nest, list) {
     h("tr", null, h("td", { class: "figure" }, count(pair.misses)), h("td", { class: "figure" }, pair.conflict > 0 ? percent(pair.conflict / pair.misses) : ""), h("td", { class: "text" }, name(pair.reference)), h("td", { class: "text" }, name(pair.by))))));
 }
 
+// Beside a recording of the compiled program.
+function recorded(list) {
+  const found = list.filter((one) => one.recorded);
+  if (!found.length) return null;
+  return h("section", null, h("h4", null, `Misses of the first cache, computed and recorded; the nest was executed ${count(found[0].recorded.executions)} times`),
+    tableOf([["at", true], ["", true], ["array", true], ["computed"], ["recorded"], ["difference"]], found.map((one) =>
+      h("tr", null, h("td", { class: "text" }, `${one.line}:${one.column}`), h("td", { class: "text" }, one.kind === "write" ? "store" : "load"), h("td", { class: "text" }, nameSpan(one.text)),
+        h("td", { class: "figure" }, count(Math.round(one.recorded.computed_misses))), h("td", { class: "figure" }, count(one.recorded.misses)),
+        h("td", { class: "figure" }, one.recorded.misses ? percent(one.recorded.computed_misses / one.recorded.misses - 1) : "")))));
+}
+
 function suggestions(nest, list) {
   if (!list.length) return null;
   return h("section", null, h("h4", null, "Would miss less"), h("ol", { class: "suggestions" }, list.map((one) => h("li", null, h("p", null, one.text),
@@ -62,28 +74,24 @@ function nestPart(report, nest, index) {
   const list = report.references.filter((one) => one.nest === index);
   return h("section", { class: "locality" }, h("h3", null, nameSpan(nest.function ?? "?"), " ", h("span", { class: "place" }, `${base(nest.file ?? "")}:${nest.line}`)),
     h("p", { class: "note" }, `${count(nest.accesses)} accesses. Arrays: ${nest.arrays.map((array) => `${array.name} ${bytes(array.bytes)}`).join(", ")}; ${report.placed}.`),
-    totals(report, nest), references(report, list), legend(), source(list), conflicts(nest, list), suggestions(nest, report.suggestions.filter((one) => one.nest === index)));
+    totals(report, nest), references(report, list), legend(), source(list), conflicts(nest, list), recorded(list), suggestions(nest, report.suggestions.filter((one) => one.nest === index)));
 }
 
 // ---- sweeps -------------------------------------------------------------------------------------------
 
-const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 60, TOP = 24, BOTTOM = 46, TICKS = 8;
+const RIGHT = 60, TICKS = 8;
 
 function sweep(report) {
   const { name, points } = report.sweep;
   if (!points.length) return null;
-  const low = points[0].value, high = points[points.length - 1].value, shares = shareTicks(Math.max(...points.flatMap((point) => point.totals.map((total) => total.ratio)), 1e-6)), most = shares[shares.length - 1];
-  const x = (value) => LEFT + ((value - low) / Math.max(high - low, 1)) * (WIDTH - LEFT - RIGHT), y = (share) => TOP + (1 - share / most) * (HEIGHT - TOP - BOTTOM);
-  const every = Math.ceil(points.length / TICKS);
-  const curves = report.levels.map((level, i) => [
+  const low = points[0].value, high = points[points.length - 1].value, every = Math.ceil(points.length / TICKS);
+  const x = (value) => LEFT + ((value - low) / Math.max(high - low, 1)) * (WIDTH - LEFT - RIGHT);
+  const curves = (y) => report.levels.map((level, i) => [
     svg("polyline", { class: `curve level${i}`, points: points.map((point) => `${x(point.value).toFixed(1)},${y(point.totals[i].ratio).toFixed(1)}`).join(" ") }),
     svg("text", { class: "tick", x: WIDTH - RIGHT + 6, y: y(points[points.length - 1].totals[i].ratio) + 4 }, level.name),
     points.map((point) => svg("circle", { class: "spot", cx: x(point.value), cy: y(point.totals[i].ratio), r: 6 }, svg("title", null, `${name} = ${point.value}, ${level.name}: ${percent(point.totals[i].ratio)}, ${count(point.totals[i].misses)} misses`)))]);
-  return h("div", { class: "charts" }, h("figure", null, h("figcaption", null, h("b", null, "Miss ratio"), ` of all nests together, for each value of ${name} that was computed; ${report.levels.map(levelName).join("; ")}.`),
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Miss ratio" },
-      shares.map((share) => [svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(share), y2: y(share) }), svg("text", { class: "tick", x: LEFT - 6, y: y(share) + 4, "text-anchor": "end" }, shareLabel(share))]),
-      points.filter((_, i) => i % every === 0).map((point) => svg("text", { class: "tick", x: x(point.value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, point.value)),
-      svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, name), curves)),
+  return h("div", { class: "charts" }, chart("Miss ratio", `of all nests together, for each value of ${name} that was computed; ${report.levels.map(levelName).join("; ")}.`, name, RIGHT,
+    Math.max(...points.flatMap((point) => point.totals.map((total) => total.ratio))), points.filter((_, i) => i % every === 0).map((point) => [x(point.value), point.value]), curves),
   h("section", null, tableOf([[name], ["accesses"], ...report.levels.flatMap((level) => [[level.name], ["miss ratio"]])], points.map((point) =>
     h("tr", null, h("td", { class: "figure" }, point.value), h("td", { class: "figure" }, count(point.totals[0].accesses)), point.totals.map((total) => [h("td", { class: "figure" }, count(total.misses)), h("td", { class: "figure" }, percent(total.ratio))]))))));
 }

@@ -5,6 +5,7 @@ import { h, nameSpan } from "./dom.js";
 import { base, percent, several } from "./format.js";
 import { highlighted, linesOf, sourceLine } from "./source.js";
 
+const ABSENCES = { outside: ", which is before or after all lines with code", declaration: ": it is a declaration", empty: ": there is no statement on it", continued: ": it is part of a statement that begins on a line before" };
 const CLASSES = { current: "current", stale: "stale", premature: "premature", suspect: "suspect", absent: "not resident" };
 
 const keyOf = (row) => (row.file && row.line ? `${row.file}:${row.line}` : "");
@@ -100,7 +101,7 @@ export function renderMap(root, app) {
   if (map.ranges.length) {
     const panes = new Panes(map);
     root.append(h("div", { class: "panes" }, panes.left, panes.right));
-  } else if (map.kind === "line") root.append(h("p", { class: "note" }, `No code comes from line ${map.line}; the nearest lines with code are ${[map.previous, map.next].filter(Boolean).join(" and ")}.`));
+  } else if (map.kind === "line") root.append(h("p", { class: "note" }, `No code comes from line ${map.line}${ABSENCES[map.code] ?? ""}; the nearest lines with code are ${[map.previous, map.next].filter(Boolean).join(" and ")}.`));
   root.append(h("div", null, variables(map), findings(map)));
   return {};
 }

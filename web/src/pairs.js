@@ -4,7 +4,7 @@ import { contextList, findingsOf, KINDS } from "./context.js";
 import { h, nameSpan } from "./dom.js";
 import { bytes, count, functionName, percent, place, several, shortName } from "./format.js";
 import { excerpt, highlighted, sourceLine } from "./source.js";
-import { bar } from "./table.js";
+import { bar, listKeys } from "./table.js";
 
 const WASTED = {
   dead: "of what was stored was overwritten before anything read it",
@@ -187,20 +187,8 @@ export function renderPairs(root, app) {
       ? h("div", { class: "two" }, h("div", { class: "left" }, list,
           group.total > Math.min(shown, group.pairs.length) ? h("p", { class: "note" }, `${group.total - Math.min(shown, group.pairs.length)} smaller pairs are not listed.`) : null), detail(group, group.pairs[chosen], app))
       : h("p", { class: "note" }, "Nothing was found."));
-  const to = (index) => {
-    app.set({ pair: Math.min(Math.max(index, 0), group.pairs.length - 1) });
-    return true;
-  };
   return {
-    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
-    next: (direction) => {
-      const n = group.pairs.length;
-      for (let i = 1; i <= n; i++) {
-        const at = (chosen + direction * i + n * i) % n;
-        if (matches(group.pairs[at])) return to(at);
-      }
-      return false;
-    },
+    ...listKeys(group.pairs, chosen, (pair) => app.set({ pair }), matches),
     name: () => group.pairs.length && functionName(leaf(group.pairs[chosen].left)),
     share: () => {
       const found = group.pairs.filter(matches);

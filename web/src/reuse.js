@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Histograms of reuse distances, and the miss-ratio curve with the machine's caches marked.
+import { BOTTOM, chart, HEIGHT, LEFT, TOP, WIDTH } from "./chart.js";
 import { h, svg } from "./dom.js";
-import { bytes, count, percent, powerTicks, roundLabel, shareLabel, shareTicks, time } from "./format.js";
+import { bytes, count, percent, powerTicks, roundLabel, time } from "./format.js";
 
-const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 26, TOP = 24, BOTTOM = 46;
+const RIGHT = 26;
 
 const logOf = (value) => (value < 1 ? -1 : Math.log2(value)); // nothing in between has a column of its own, before 1
 
-function frame(title, note, axis, low, high, largest, label, ...content) {
-  const shares = shareTicks(largest), most = shares[shares.length - 1];
+function frame(title, note, axis, low, high, largest, label, draw) {
   const x = (value) => LEFT + ((logOf(value) - low) / Math.max(high - low, 1)) * (WIDTH - LEFT - RIGHT);
-  const y = (share) => TOP + (1 - share / most) * (HEIGHT - TOP - BOTTOM);
-  const lines = shares.map((share) => [
-    svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(share), y2: y(share) }),
-    svg("text", { class: "tick", x: LEFT - 6, y: y(share) + 4, "text-anchor": "end" }, shareLabel(share)),
-  ]);
   // Caches and lines come in powers of two, all else is read in decades.
   const values = [...(low < 0 ? [0] : []), ...(label === bytes ? powerTicks(4, 2 ** low, 2 ** high, 9) : powerTicks(10, 2 ** low, 2 ** high, 9))];
   const room = (WIDTH - LEFT - RIGHT) / Math.max(high - low, 1); // of what is below 1
-  const ticks = values.filter((value) => low >= 0 || value !== 1 || room > 44).map((value) => svg("text", { class: "tick", x: x(value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, roundLabel(label)(value)));
-  ticks.push(svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, axis));
-  return h("figure", null, h("figcaption", null, h("b", null, title), " ", note),
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, lines, ticks, content.map((draw) => draw(x, y))));
+  const ticks = values.filter((value) => low >= 0 || value !== 1 || room > 44).map((value) => [x(value), roundLabel(label)(value)]);
+  return chart(title, note, axis, RIGHT, largest, ticks, (y) => draw(x, y));
 }
 
 function histogram(title, note, axis, bins, label) {

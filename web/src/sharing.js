@@ -5,7 +5,7 @@ import { contextList } from "./context.js";
 import { h, nameSpan } from "./dom.js";
 import { count, functionName, percent, place, several } from "./format.js";
 import { sides, telling } from "./pairs.js";
-import { bar } from "./table.js";
+import { bar, listKeys } from "./table.js";
 
 const BYTES = 64, GROUP = 8;
 const CLASSES = { false: "false sharing", true: "true sharing", mixed: "true and false" };
@@ -167,10 +167,6 @@ function entry(line, index, chosen, app) {
 export function renderSharing(root, app) {
   const { sharing } = app.data.report, lines = sharing.lines ?? [];
   const chosen = lines[app.state.line] ? app.state.line : 0;
-  const to = (index) => {
-    app.set({ line: Math.min(Math.max(index, 0), lines.length - 1), pair: 0 });
-    return true;
-  };
   root.append(h("div", { class: "bar-of-choices" }, h("span", { class: "note" }, `${percent(sharing.false?.share ?? 0)} of what moves is by false sharing. ${sharing.watched?.between_processes ? "Threads of all processes are numbered in the order of their first samples." : "T0 is the main thread."}`)));
   if (!lines.length) {
     root.append(h("p", { class: "note" }, "No line moved between threads."));
@@ -181,14 +177,7 @@ export function renderSharing(root, app) {
       sharing.lines_total > lines.length && h("p", { class: "note" }, `${sharing.lines_total - lines.length} lighter lines are not listed.`), matrix(sharing)),
     detail(lines[chosen], app)));
   return {
-    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
-    next: (direction) => {
-      for (let i = 1; i <= lines.length; i++) {
-        const at = (chosen + direction * i + lines.length * i) % lines.length;
-        if (namesIn(lines[at]).some(app.matches)) return to(at);
-      }
-      return false;
-    },
+    ...listKeys(lines, chosen, (line) => app.set({ line, pair: 0 }), (line) => namesIn(line).some(app.matches)),
     name: () => lines[chosen].object,
   };
 }

@@ -2,6 +2,7 @@
 // Repeated runs: each region a box plot for each command and level, with every run as a dot; below, the runs of the chosen one in their order.
 import { h, nameSpan, svg } from "./dom.js";
 import { percent, several } from "./format.js";
+import { listKeys } from "./table.js";
 
 const WIDTH = 560, ROW = 46, LEFT = 8, UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
@@ -47,13 +48,15 @@ function runs(row) {
       svg("title", {}, `run ${i + 1}: ${time(ns)}${far.has(i) ? `, slow: ${far.get(i)}` : ""}`))));
 }
 
-const ratio = (row) => {
-  if (!row.ratio) return "";
-  const value = `${row.ratio.value.toFixed(4)} times #1`;
-  if (!row.ratio.ci95) return `${value}; too few runs for an interval`;
-  const [low, high] = row.ratio.ci95, interval = `(${low.toFixed(4)} to ${high.toFixed(4)})`;
-  return low > 1 || high < 1 ? `${value} ${interval}: ${low > 1 ? "slower" : "faster"}` : `no difference seen: ${value} ${interval}; one of ${percent(row.ratio.detectable)} would have been`;
+const ratio = (made, more, less) => {
+  if (!made) return "";
+  const value = `${made.value.toFixed(4)} times #1`;
+  if (!made.ci95) return `${value}; too few runs for an interval`;
+  const [low, high] = made.ci95, interval = `(${low.toFixed(4)} to ${high.toFixed(4)})`;
+  return low > 1 || high < 1 ? `${value} ${interval}: ${low > 1 ? more : less}` : `no difference seen: ${value} ${interval}; one of ${percent(made.detectable)} would have been`;
 };
+
+const beside = (row) => [ratio(row.ratio, "slower", "faster"), row.cpu_ratio?.ci95 ? h("div", { class: "by" }, `CPU time: ${ratio(row.cpu_ratio, "more", "less")}`) : ""];
 
 function table(report, rows) {
   const visits = rows.some((row) => row.visits !== undefined);
@@ -62,7 +65,7 @@ function table(report, rows) {
     h("td", { class: "figure" }, `#${row.number}`), h("td", { class: "text" }, nameSpan(subject(report, row))), h("td", { class: "figure" }, row.runs), h("td", { class: "figure" }, time(row.ns.median)),
     h("td", { class: "figure" }, `${time(row.ns.ci95[0])} .. ${time(row.ns.ci95[1])}`), [row.ns.min, row.ns.mean, row.ns.max, row.ns.sd].map((ns) => h("td", { class: "figure" }, time(ns))),
     (visits ? [Math.round(row.visits).toLocaleString("en"), time(row.visit_ns.median), row.iterations === null ? "" : Number(row.iterations.toPrecision(6)), row.iteration_cycles === null ? "" : Number(row.iteration_cycles.toPrecision(3))]
-      : [time(row.user_ns), time(row.system_ns), Math.round(row.minor_faults + row.major_faults).toLocaleString("en")]).map((text) => h("td", { class: "figure" }, text)), h("td", { class: "text" }, ratio(row)))))));
+      : [time(row.user_ns), time(row.system_ns), Math.round(row.minor_faults + row.major_faults).toLocaleString("en")]).map((text) => h("td", { class: "figure" }, text)), h("td", { class: "text" }, beside(row)))))));
 }
 
 function detail(report, name, rows) {
@@ -75,26 +78,15 @@ export function renderStat(root, app) {
   const { stat } = app.data.report, names = [...new Set((stat.regions ?? []).map((row) => row.region))];
   const rowsOf = (name) => stat.regions.filter((row) => row.region === name).map((row) => ({ ...row, number: row.subject + 1 }));
   const chosen = names[app.state.line] !== undefined ? app.state.line : 0;
-  const to = (index) => {
-    app.set({ line: Math.min(Math.max(index, 0), names.length - 1) });
-    return true;
-  };
   if (!names.length) {
     root.append(h("p", { class: "note" }, "No run was measured."));
     return {};
   }
   root.append(h("div", { class: "bar-of-choices" }, h("span", { class: "note" }, `${several(stat.runs.length, "run")}, interleaved at random. Boxes hold the middle half of the runs, the band is the 95 % interval of the median.`)));
-  root.append(h("div", { class: "two" }, h("div", { class: "left" }, h("ol", { class: "pairs" }, names.map((name, i) => h("li", { class: [i === chosen ? "selected" : "", app.state.q !== "" && app.matches(name) ? "match" : ""].join(" "), onclick: () => to(i) },
+  root.append(h("div", { class: "two" }, h("div", { class: "left" }, h("ol", { class: "pairs" }, names.map((name, i) => h("li", { class: [i === chosen ? "selected" : "", app.state.q !== "" && app.matches(name) ? "match" : ""].join(" "), onclick: () => app.set({ line: i }) },
     h("div", { class: "end" }, nameSpan(name === "run" ? "Whole runs" : name)), h("div", { class: "by" }, time(rowsOf(name)[0].ns.median)))))), detail(stat, names[chosen], rowsOf(names[chosen]))));
   return {
-    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
-    next: (direction) => {
-      for (let i = 1; i <= names.length; i++) {
-        const at = (chosen + direction * i + names.length * i) % names.length;
-        if (app.matches(names[at])) return to(at);
-      }
-      return false;
-    },
+    ...listKeys(names, chosen, (line) => app.set({ line }), app.matches),
     name: () => names[chosen],
   };
 }

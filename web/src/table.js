@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A table that can be sorted by its columns and walked with the arrow keys.
+// A table that can be sorted by its columns and walked with the arrow keys; keys of other lists.
 import { h } from "./dom.js";
 
 const MOST_ROWS = 500;
@@ -61,6 +61,24 @@ export function table(options) {
 }
 
 export const bar = (share) => h("span", { class: "bar" }, h("span", { "width%": Math.min(1, Math.max(0, share || 0)) }));
+
+// Keys of a list of which one entry is chosen: set(index), matches(entry).
+export function listKeys(entries, chosen, set, matches) {
+  const to = (index) => {
+    set(Math.min(Math.max(index, 0), entries.length - 1));
+    return true;
+  };
+  return {
+    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
+    next: (direction) => {
+      for (let i = 1; i <= entries.length; i++) {
+        const at = (chosen + direction * i + entries.length * i) % entries.length;
+        if (matches(entries[at])) return to(at);
+      }
+      return false;
+    },
+  };
+}
 
 // Keeps the selected row in sight.
 export function reveal(root) {

@@ -3,7 +3,7 @@
 import { h, nameSpan } from "./dom.js";
 import { count, percent, place, several, time } from "./format.js";
 import { excerpt } from "./source.js";
-import { bar } from "./table.js";
+import { bar, listKeys } from "./table.js";
 
 const CAUSES = { lock: "a lock", condition: "another thread's signal", imbalance: "the slowest thread", io: "input and output", allocator: "the allocator" };
 
@@ -33,23 +33,12 @@ function detail(wait, app) {
 export function renderWaits(root, app) {
   const waits = app.data.report.run.waiting ?? [];
   const chosen = waits[app.state.wait] ? app.state.wait : 0;
-  const to = (index) => {
-    app.set({ wait: Math.min(Math.max(index, 0), waits.length - 1) });
-    return true;
-  };
   root.append(
     h("div", { class: "bar-of-choices" }, h("span", { class: "note" }, `${several(waits.length, "wait")}, beyond the fastest execution of each: wall-clock time, which is in none of the findings.`)),
     waits.length ? h("div", { class: "two" }, h("div", { class: "left" }, h("ol", { class: "pairs" }, waits.map((wait, i) => entry(wait, i, chosen, app)))), detail(waits[chosen], app))
       : h("p", { class: "note" }, "Nothing was found."));
   return {
-    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
-    next: (direction) => {
-      for (let i = 1; i <= waits.length; i++) {
-        const at = (chosen + direction * i + waits.length * i) % waits.length;
-        if (names(waits[at]).some(app.matches)) return to(at);
-      }
-      return false;
-    },
+    ...listKeys(waits, chosen, (wait) => app.set({ wait }), (wait) => names(wait).some(app.matches)),
     name: () => waits.length && waits[chosen].function,
   };
 }

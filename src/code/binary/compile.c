@@ -34,7 +34,7 @@ struct spans {
     struct span *items;
     size_t count, capacity;
     struct cfi_section eh_frame, debug_frame; /* entries refer to them */
-    uint64_t code_start, code_limit;          /* the executable segment found last */
+    struct image_code code;                   /* the segment that was found last */
 };
 
 static bool add_span(struct spans *spans, const struct span *span)
@@ -45,12 +45,8 @@ static bool add_span(struct spans *spans, const struct span *span)
 /* Linkers leave entries of discarded functions at address 0 or in nowhere. */
 static bool is_code(struct spans *spans, Elf *elf, const struct cfi_entry *entry)
 {
-    if (entry->start < spans->code_start || entry->start >= spans->code_limit) {
-        if (entry->start == 0 || !image_is_code(elf, entry->start, &spans->code_limit))
-            return false;
-        spans->code_start = entry->start;
-    }
-    return entry->end <= spans->code_limit;
+    return entry->start && image_is_code(elf, entry->start, &spans->code) &&
+           entry->end <= spans->code.end;
 }
 
 static enum base_status read_section(const struct cfi_section *section, uint8_t rank, Elf *elf,

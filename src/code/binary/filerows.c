@@ -11,6 +11,7 @@
 #include "binary/lines.h"
 
 #include <dwarf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,15 +28,24 @@ struct directories {
     size_t count, capacity;
 };
 
+/* Tables that were read, by where they are. */
+struct seen {
+    const uint8_t **items;
+    size_t count, capacity;
+    struct util_index index;
+};
+
 struct reading {
     struct binary *binary;
     struct sections sections;
     struct directories directories;
+    struct seen seen;
     const char *wanted, *name; /* end of a path, and its last part */
     binary_row_visit *visit;
     void *context;
-    uint64_t code_start, code_end; /* of the segment that was looked at last */
-    bool any, ended;               /* a table names the file; visit has had enough */
+    struct image_code code; /* of the last row that is of code */
+    uint64_t left;          /* bytes of tables that may still be read */
+    bool any, ended;        /* a table names the file; visit has had enough */
 };
 
 /* The head of a table, as far as its program needs it. */
@@ -74,12 +84,18 @@ static struct sections open_sections(struct binary *binary)
                              image_bytes_of(elf, ".debug_line_str")};
 }
 
+/* NULL: what is longer than a path can be is none. Hostile tables name one such text again and again. */
+static const char *within_limit(const char *text, size_t bytes)
+{
+    return text && memchr(text, 0, bytes < PATH_MAX ? bytes : PATH_MAX) ? text : NULL;
+}
+
 static const char *text_at(const struct bytes *section, uint64_t offset)
 {
-    if (!section->at || offset >= (uint64_t)(section->end - section->at))
-        return NULL;
-    const char *text = (const char *)section->at + offset;
-    return memchr(text, 0, (size_t)((const char *)section->end - text)) ? text : NULL;
+    uint64_t bytes = (uint64_t)(section->end - section->at);
+    return section->at && offset < bytes
+               ? within_limit((const char *)section->at + offset, bytes - offset)
+               : NULL;
 }
 
 static const char *inline_text(struct bytes *bytes)
@@ -140,9 +156,9 @@ bool binary_path_ends(const char *path, const char *wanted)
 
 /* ---- heads ------------------------------------------------------------------------------------------- */
 
-/* Made absolute, and kept; NULL: no memory. */
-static const char *path_of(struct reading *reading, const struct table *table, uint64_t directory,
-                           const char *name)
+/* Made absolute. */
+static struct util_text path_of(const struct reading *reading, const struct table *table,
+                                uint64_t directory, const char *name)
 {
     struct util_text text = {0};
     const char *within = directory < reading->directories.count
@@ -155,7 +171,7 @@ static const char *path_of(struct reading *reading, const struct table *table, u
             util_text_print(&text, "%s/", within);
     }
     util_text_print(&text, "%s", name);
-    return data_keep(reading->binary, &text);
+    return text;
 }
 
 static bool add_file(struct reading *reading, struct table *table, uint64_t number,
@@ -163,20 +179,25 @@ static bool add_file(struct reading *reading, struct table *table, uint64_t numb
 {
     if (strcmp(last_part(name), reading->name) != 0)
         return true;
-    const char *path = path_of(reading, table, directory, name);
-    if (!path || table->matches_count == MATCHES_MAX)
+    struct util_text path = path_of(reading, table, directory, name);
+    bool good = !path.failed;
+    if (!good || !binary_path_ends(path.bytes, reading->wanted)) {
+        util_text_free(&path);
+        return good;
+    }
+    const char *kept = data_keep(reading->binary, &path);
+    if (!kept || table->matches_count == MATCHES_MAX)
         return false;
-    if (!binary_path_ends(path, reading->wanted))
-        return true;
     table->matches[table->matches_count].number = number;
-    table->matches[table->matches_count++].path = path;
+    table->matches[table->matches_count++].path = kept;
     return true;
 }
 
 static bool add_directory(struct reading *reading, const char *text)
 {
     struct directories *directories = &reading->directories;
-    return UTIL_PUSH(directories->items, directories->count, directories->capacity, text);
+    return UTIL_PUSH(directories->items, directories->count, directories->capacity,
+                     within_limit(text, PATH_MAX));
 }
 
 /* Version 5: directories, then files, each a list of values by forms. */
@@ -296,37 +317,32 @@ static bool read_numbers(struct table *table, struct bytes *bytes)
            table->opcodes;
 }
 
-/* False: it is not understood. */
-static bool read_head(struct reading *reading, struct unit *unit, struct table *table)
+/* The unit's table. False: it has none, or none that is found. */
+static bool find_table(const struct reading *reading, struct unit *unit, struct bytes *bytes,
+                       size_t *offset_bytes)
 {
     Dwarf_Attribute found;
     Dwarf_Word offset;
-    struct bytes bytes;
-    *table = (struct table){.directory =
-                                dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &found))};
+    return reading->sections.lines.at && dwarf_attr(&unit->die, DW_AT_stmt_list, &found) &&
+           dwarf_formudata(&found, &offset) == 0 &&
+           table_at(reading->sections.lines, offset, bytes, offset_bytes);
+}
+
+/* False: it is not understood. */
+static bool read_head(struct reading *reading, struct unit *unit, struct bytes *bytes,
+                      struct table *table)
+{
+    Dwarf_Attribute found;
+    const char *directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &found));
+    table->directory = within_limit(directory, PATH_MAX);
     reading->directories.count = 0;
-    if (!reading->sections.lines.at || !dwarf_attr(&unit->die, DW_AT_stmt_list, &found) ||
-        dwarf_formudata(&found, &offset) != 0 ||
-        !table_at(reading->sections.lines, offset, &bytes, &table->offset_bytes) ||
-        !read_numbers(table, &bytes))
+    if (!read_numbers(table, bytes))
         return false;
-    return table->version == 5 ? read_lists(reading, table, &bytes)
-                               : read_texts(reading, table, &bytes);
+    return table->version == 5 ? read_lists(reading, table, bytes)
+                               : read_texts(reading, table, bytes);
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------- */
-
-/* Linkers leave the rows of functions that they drop at addresses where no code is. */
-static bool is_code(struct reading *reading, uint64_t address)
-{
-    if (address >= reading->code_start && address < reading->code_end)
-        return true;
-    reading->code_start = reading->code_end = 0;
-    if (!image_is_code(reading->binary->main.elf, address, &reading->code_end))
-        return false;
-    reading->code_start = address;
-    return true;
-}
 
 static void select_file(const struct table *table, struct machine *machine, uint64_t number)
 {
@@ -342,16 +358,18 @@ static void begin_sequence(const struct table *table, struct machine *machine)
     select_file(table, machine, 1);
 }
 
-/* The row before ends here, and, unless the sequence does, a new one begins. */
+/* The row before ends here, and, unless the sequence does, a new one begins. Linkers leave the rows of functions that they drop at
+   addresses where no code is. */
 static void append(struct reading *reading, const struct table *table, struct machine *machine,
                    bool ends)
 {
     struct binary_row *row = &machine->row;
     bool same = machine->pending && row->start == machine->address;
     row->end = machine->address > row->start ? machine->address : row->start;
-    if (machine->pending && row->file && !reading->ended)
+    if (machine->pending && row->file)
         reading->ended = !reading->visit(reading->context, row);
-    machine->pending = !ends && is_code(reading, machine->address);
+    machine->pending =
+        !ends && image_is_code(reading->binary->main.elf, machine->address, &reading->code);
     *row = (struct binary_row){
         .start = machine->address,
         .file = machine->match == NO_MATCH ? NULL : table->matches[machine->match].path,
@@ -434,10 +452,40 @@ static void execute(struct reading *reading, struct table *table)
 
 /* ---- all units --------------------------------------------------------------------------------------- */
 
+static bool is_table(const void *items, uint32_t item, const void *key)
+{
+    return ((const uint8_t *const *)items)[item] == key;
+}
+
+/*
+ * Was the table not read yet? Units that went through an assembler as one file have one table. And tables do not overlap: those of hostile units
+ * may, and are left out when the section's bytes are used up. Without memory to know, it is read.
+ */
+static bool is_new(struct reading *reading, const struct bytes *bytes)
+{
+    struct seen *seen = &reading->seen;
+    uint64_t count = (uint64_t)(bytes->end - bytes->at);
+    uint32_t number;
+    bool found = false;
+    if (count > reading->left)
+        return false;
+    if (UTIL_GROW(seen->items, seen->capacity, seen->count) &&
+        util_index_enter(&seen->index, base_mix64((uint64_t)(uintptr_t)bytes->at), is_table,
+                         seen->items, bytes->at, (uint32_t)seen->count, &number, &found) &&
+        !found)
+        seen->items[seen->count++] = bytes->at;
+    reading->left -= found ? 0 : count;
+    return !found;
+}
+
 static void read_unit(struct reading *reading, struct unit *unit)
 {
-    struct table table;
-    if (!read_head(reading, unit, &table)) {
+    struct table table = {0};
+    struct bytes bytes = {0};
+    bool found = find_table(reading, unit, &bytes, &table.offset_bytes);
+    if (found && !is_new(reading, &bytes))
+        return;
+    if (!found || !read_head(reading, unit, &bytes, &table)) {
         reading->any = true;
         reading->ended = !lines_of_unit(reading->binary, unit, reading->wanted, reading->visit,
                                         reading->context);
@@ -459,8 +507,11 @@ enum base_status binary_file_rows(struct binary *binary, const char *file, binar
     if (!binary->dwarf || !*reading.name)
         return BASE_NOT_FOUND;
     reading.sections = open_sections(binary);
+    reading.left = (uint64_t)(reading.sections.lines.end - reading.sections.lines.at);
     for (size_t i = 0; i < binary->units.count && !reading.ended; i++)
         read_unit(&reading, &binary->units.items[i]);
     free(reading.directories.items);
+    free(reading.seen.items);
+    util_index_free(&reading.seen.index);
     return reading.any ? BASE_OK : BASE_NOT_FOUND;
 }

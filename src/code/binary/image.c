@@ -195,17 +195,19 @@ struct bytes image_bytes_of(Elf *elf, const char *name)
     return (struct bytes){.at = start, .end = start ? start + data->d_size : NULL};
 }
 
-bool image_is_code(Elf *elf, uint64_t vaddr, uint64_t *limit)
+bool image_is_code(Elf *elf, uint64_t vaddr, struct image_code *last)
 {
     size_t count;
     GElf_Phdr segment;
+    if (vaddr >= last->start && vaddr < last->end)
+        return true;
     if (elf_getphdrnum(elf, &count) != 0)
         return false;
     for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &segment); i++) {
         if (segment.p_type == PT_LOAD && segment.p_flags & PF_X && vaddr >= segment.p_vaddr &&
             vaddr - segment.p_vaddr < segment.p_memsz) {
-            *limit = segment.p_vaddr + segment.p_memsz;
-            return *limit > vaddr;
+            *last = (struct image_code){segment.p_vaddr, segment.p_vaddr + segment.p_memsz};
+            return last->end > vaddr;
         }
     }
     return false;

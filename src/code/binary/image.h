@@ -36,8 +36,13 @@ Elf_Data *image_data(Elf_Scn *section, const GElf_Shdr *header);
 /* The same of the section of that name; {NULL}: there is none. */
 struct bytes image_bytes_of(Elf *elf, const char *name);
 
-/* Is the address in a loaded, executable segment? limit receives the segment's end. */
-bool image_is_code(Elf *elf, uint64_t vaddr, uint64_t *limit);
+/* A loaded, executable segment; {0}: none. */
+struct image_code {
+    uint64_t start, end;
+};
+
+/* Is the address in one? *last, where the address before was, is looked at first, and is where this one is. */
+bool image_is_code(Elf *elf, uint64_t vaddr, struct image_code *last);
 
 /* File offset of a virtual address and the bytes that follow it there. */
 bool image_offset(Elf *elf, uint64_t vaddr, uint64_t *offset, uint64_t *bytes);

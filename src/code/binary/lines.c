@@ -28,8 +28,8 @@ struct table {
     struct unit *unit;
     Dwarf_Lines *rows;
     size_t count;
-    uint64_t code_start, code_end; /* of the segment that was looked at last */
-    const char *raw, *file;        /* of the last row: as recorded, and made absolute */
+    struct image_code code; /* of the last row that is of code */
+    const char *raw, *file; /* of the last row: as recorded, and made absolute */
 };
 
 static bool open_table(struct binary *binary, struct unit *unit, struct table *table)
@@ -45,18 +45,6 @@ static uint64_t address_of(const struct table *table, size_t index)
     return address;
 }
 
-/* Linkers leave the rows of functions that they drop at addresses where no code is. */
-static bool is_code(struct table *table, uint64_t address)
-{
-    if (address >= table->code_start && address < table->code_end)
-        return true;
-    table->code_start = table->code_end = 0;
-    if (!image_is_code(table->binary->main.elf, address, &table->code_end))
-        return false;
-    table->code_start = address;
-    return true;
-}
-
 static const char *file_of(struct table *table, Dwarf_Line *record)
 {
     const char *raw = dwarf_linesrc(record, NULL, NULL);
@@ -69,7 +57,7 @@ static const char *file_of(struct table *table, Dwarf_Line *record)
     return table->file;
 }
 
-/* False: the row only ends a sequence, or is of no code. */
+/* False: the row only ends a sequence, or is of no code: linkers leave the rows of functions that they drop at other addresses. */
 static bool read_row(struct table *table, size_t index, struct binary_row *row)
 {
     Dwarf_Line *record = dwarf_onesrcline(table->rows, index);
@@ -78,7 +66,7 @@ static bool read_row(struct table *table, size_t index, struct binary_row *row)
     unsigned discriminator = 0;
     dwarf_lineendsequence(record, &ends);
     uint64_t start = address_of(table, index);
-    if (ends || !is_code(table, start))
+    if (ends || !image_is_code(table->binary->main.elf, start, &table->code))
         return false;
     dwarf_lineno(record, &line);
     dwarf_linecol(record, &column);

@@ -13,6 +13,7 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +228,30 @@ static size_t list_kept(int folder, struct kept *kept, uint64_t *total)
     return count;
 }
 
-static void make_room(int folder, uint64_t wanted)
+/*
+ * What may still be kept without listing the folder again, which takes as long as a small program runs where
+ * thousands of files are kept: as long as nobody else makes or removes files there.
+ */
+static struct {
+    pthread_mutex_t lock;
+    struct stat folder; /* as this process left it */
+    uint64_t bytes, files;
+} room = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool take_room(int folder, uint64_t wanted)
+{
+    struct stat now;
+    const struct stat *then = &room.folder;
+    if (!room.files || room.bytes < wanted || fstat(folder, &now) != 0 ||
+        now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
+        now.st_mtim.tv_sec != then->st_mtim.tv_sec || now.st_mtim.tv_nsec != then->st_mtim.tv_nsec)
+        return false;
+    room.bytes -= wanted;
+    room.files--;
+    return true;
+}
+
+static void look_for_room(int folder, uint64_t wanted)
 {
     uint64_t total = wanted;
     struct kept *kept = calloc(FILES_MAX, sizeof *kept);
@@ -238,9 +262,20 @@ static void make_room(int folder, uint64_t wanted)
         for (size_t i = 0; i < count && (total > most_bytes / 4 * 3 || i < spare); i++) {
             unlinkat(folder, kept[i].name, 0);
             total -= kept[i].bytes;
+            count--;
         }
     }
+    room.bytes = total < most_bytes ? most_bytes - total : 0;
+    room.files = kept && count < FILES_MAX ? FILES_MAX - count : 0;
     free(kept);
+}
+
+static void make_room(int folder, uint64_t wanted)
+{
+    pthread_mutex_lock(&room.lock);
+    if (!take_room(folder, wanted))
+        look_for_room(folder, wanted);
+    pthread_mutex_unlock(&room.lock);
 }
 
 void saved_keep(const struct saved_key *key, const void *bytes, size_t count)
@@ -255,5 +290,9 @@ void saved_keep(const struct saved_key *key, const void *bytes, size_t count)
     make_room(folder, count);
     name_file(key, name);
     keep_write(folder, name, parts, BASE_COUNT(parts));
+    pthread_mutex_lock(&room.lock);
+    if (fstat(folder, &room.folder) != 0)
+        room.files = 0;
+    pthread_mutex_unlock(&room.lock);
     close(folder);
 }

@@ -302,3 +302,40 @@ enum base_status binary_named(struct binary *binary, uint64_t vaddr, const char 
         return BASE_NOT_FOUND;
     return answer(binary, &found, vaddr, &scopes[0], variable);
 }
+
+/* ---- what a line declares ------------------------------------------------------------------------------ */
+
+enum { DECLARED_DEPTH_MAX = 64 };
+
+static bool is_declared_on(struct binary *binary, const char *directory, Dwarf_Die *die,
+                           const char *file, uint32_t line)
+{
+    int64_t number;
+    if (!types_number(die, DW_AT_decl_line, &number) || number != line ||
+        dwarf_tag(die) == DW_TAG_label)
+        return false;
+    const char *declared = dwarf_decl_file(die);
+    declared = declared ? names_absolute(&binary->names, directory, declared) : NULL;
+    return declared && strcmp(declared, file) == 0;
+}
+
+static bool declares(struct binary *binary, const char *directory, Dwarf_Die *parent, int depth,
+                     const char *file, uint32_t line)
+{
+    Dwarf_Die child;
+    if (depth > DECLARED_DEPTH_MAX || dwarf_child(parent, &child) != 0)
+        return false;
+    do
+        if (is_declared_on(binary, directory, &child, file, line) ||
+            declares(binary, directory, &child, depth + 1, file, line))
+            return true;
+    while (types_next_sibling(&child));
+    return false;
+}
+
+bool binary_declares(struct binary *binary, uint64_t vaddr, const char *file, uint32_t line)
+{
+    struct unit *unit = binary_unit(binary, vaddr);
+    return unit &&
+           declares(binary, types_text(&unit->die, DW_AT_comp_dir), &unit->tree, 0, file, line);
+}

@@ -56,6 +56,9 @@ void binary_locals_free(struct binary_locals *locals);
 enum base_status binary_named(struct binary *binary, uint64_t vaddr, const char *name,
                               struct binary_local *variable);
 
+/* Does the unit of the instruction declare something (a variable, a type, a member, a function) on that line of that file? */
+bool binary_declares(struct binary *binary, uint64_t vaddr, const char *file, uint32_t line);
+
 /* Where the frame is at an instruction: the canonical frame address is what the register (enum base_register) holds, and `offset`.
    False: it is not known, or not as simple. */
 bool binary_frame_at(struct binary *binary, uint64_t vaddr, uint8_t *base, int64_t *offset);

@@ -99,7 +99,7 @@ static void name_limit(struct bounds *out)
     out->next_cycles = cycles[ranked[1]];
 }
 
-/* Estimates, and what holds mostly, are good enough for a prediction: without them once more. */
+/* Estimates, and what mostly holds, are good enough for a prediction. What is certified is computed again without them. */
 static enum base_status certify(const struct work *work, double *certified)
 {
     struct bounds_options options = *work->options;

@@ -221,10 +221,10 @@ static bool sets_stack_pointer(const struct bounds_instruction *instruction)
 struct stack_engine {
     bool ahead;     /* the engine knows more of rsp than the register holds */
     int64_t offset; /* by how much */
-    unsigned delay; /* cycles, since an instruction set rsp */
+    unsigned delay; /* cycles by which rsp is late, since an instruction set it */
 };
 
-/* One more micro-operation. Where push and pop cancel out some processors need none; and on Zen 3 it does not always hold rsp up: it is
+/* One more micro-operation. Where push and pop cancel out, some processors need none; and on Zen 3 it does not always delay rsp: so it is
    predicted, and not certified. */
 static void bring_up_to_date(struct work *work, struct stack_engine *engine, struct cost *cost)
 {
@@ -239,8 +239,8 @@ static void bring_up_to_date(struct work *work, struct stack_engine *engine, str
         cost->uses[cost->use_count++] = (struct model_use){computes, 1};
 }
 
-/* Push, pop, call and ret change rsp in the front end. Who reads it by itself behind them waits for a micro-operation that adds up what they
-   did. The block is gone through twice: it is repeated. */
+/* Push, pop, call and ret change rsp in the front end. An instruction after them that reads rsp explicitly waits for a micro-operation that adds up what
+   they did. Two passes over the block, since it is repeated. */
 static void add_stack_updates(struct work *work)
 {
     enum { ROUNDS = 2 };

@@ -33,7 +33,7 @@ struct work {
     const struct model_machine *machine;
     const struct bounds_options *options;
     const struct bounds_latencies *latencies;
-    bool uncertain; /* something counts that is predicted, and not certified */
+    bool uncertain; /* the costs have something that is predicted, and not certified */
     struct cost *costs;
     struct stream_look *looks; /* streams.c; NULL: not wanted */
     struct model_figures

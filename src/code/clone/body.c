@@ -34,13 +34,23 @@ static bool collect_blocks(struct body *body, uint32_t loop)
     return true;
 }
 
+/* An address of the module, whichever frame it is in. */
+static void set_plain(struct bounds_operand *operand)
+{
+    if (FRAME_OF((uint64_t)operand->value) < CLONE_FRAMES_MAX)
+        operand->value = (int64_t)PLAIN_ADDRESS((uint64_t)operand->value);
+}
+
 static bool decode_block(struct body *body, uint32_t index)
 {
     const struct cfg_block *block = &body->request->flow->blocks[body->blocks[index]];
-    const struct cfg_code *code = body->request->code;
+    const struct cfg_code *code = code_of(body, block->start);
+    uint64_t start = PLAIN_ADDRESS(block->start), end = PLAIN_ADDRESS(block->end);
     size_t bad;
-    body->first[index] = (uint32_t)body->code.count;
-    if (block->start < code->start || block->end > code->start + code->count)
+    body->first[index] = body->first[index + 1] = (uint32_t)body->code.count;
+    if (block->flags & SPLICE_FAILED)
+        return true;
+    if (start < code->start || end > code->start + code->count)
         return refuse(body, CLONE_NO_LOOP, block->start);
     enum base_status status =
         bounds_decode(bytes_at(body, block->start), (size_t)(block->end - block->start),
@@ -48,9 +58,13 @@ static bool decode_block(struct body *body, uint32_t index)
     if (status == BASE_NO_MEMORY)
         return out_of_memory(body);
     if (status != BASE_OK ||
-        body->code.count > (body->inner ? CLONE_NEST_MAX : CLONE_INSTRUCTIONS_MAX))
+        body->code.count > (body->inner || body->marks ? CLONE_NEST_MAX : CLONE_INSTRUCTIONS_MAX))
         return refuse(body, status == BASE_MALFORMED ? CLONE_NO_LOOP : CLONE_LONG, block->start);
     body->first[index + 1] = (uint32_t)body->code.count;
+    for (uint32_t i = body->first[index]; i < body->code.count; i++)
+        for (unsigned k = 0; k < body->code.instructions[i].operand_count; k++)
+            if (body->code.instructions[i].operands[k].absolute)
+                set_plain(&body->code.instructions[i].operands[k]);
     return true;
 }
 
@@ -163,6 +177,13 @@ static bool leads_beyond(const ZydisDecodedInstruction *in, const ZydisDecodedOp
            operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
+static bool moves_stack(const ZydisDecodedInstruction *in)
+{
+    return in->mnemonic == ZYDIS_MNEMONIC_PUSH || in->mnemonic == ZYDIS_MNEMONIC_POP ||
+           in->mnemonic == ZYDIS_MNEMONIC_CALL || in->mnemonic == ZYDIS_MNEMONIC_RET ||
+           in->mnemonic == ZYDIS_MNEMONIC_LEAVE;
+}
+
 static enum clone_reason reason_of_memory(const ZydisDecodedInstruction *in,
                                           const ZydisDecodedOperand *operand)
 {
@@ -181,16 +202,21 @@ static bool is_access(const ZydisDecodedInstruction *in, const ZydisDecodedOpera
            in->meta.category != ZYDIS_CATEGORY_WIDENOP;
 }
 
+/* spliced: in a loop that has a stack of its own. */
 static enum clone_reason reason_of(const ZydisDecodedInstruction *in,
-                                   const ZydisDecodedOperand *operands)
+                                   const ZydisDecodedOperand *operands, bool spliced)
 {
-    enum clone_reason reason = reason_of_category(in->meta.category);
+    bool stack = spliced && moves_stack(in);
+    enum clone_reason reason = stack || in->mnemonic == ZYDIS_MNEMONIC_ENDBR64
+                                   ? CLONE_ELIGIBLE
+                                   : reason_of_category(in->meta.category);
     if (reason == CLONE_ELIGIBLE)
         reason = reason_of_mnemonic(in->mnemonic);
     if (reason == CLONE_ELIGIBLE && leads_beyond(in, operands))
         reason = CLONE_NO_FIELD;
     for (unsigned k = 0; k < in->operand_count && reason == CLONE_ELIGIBLE; k++)
-        if (is_access(in, &operands[k]))
+        if (is_access(in, &operands[k]) &&
+            !(stack && operands[k].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN))
             reason = reason_of_memory(in, &operands[k]);
     if (reason == CLONE_ELIGIBLE && in->meta.category == ZYDIS_CATEGORY_UNCOND_BR &&
         operands[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -238,9 +264,13 @@ static bool add_operand(struct body *body, uint32_t at, unsigned index,
                            .loads = operand->reads || hints,
                            .stores = operand->writes && !hints,
                            .hints = hints,
+                           .by_pointer = from->mem.base == ZYDIS_REGISTER_RSP ||
+                                         from->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN,
                            .relative = from->mem.base == ZYDIS_REGISTER_RIP,
                            .way = NONE,
-                           .joined = (uint32_t)body->operand_count};
+                           .joined = (uint32_t)body->operand_count,
+                           .kept = body->splice && operand->base == BASE_RSP &&
+                                   operand->index == BOUNDS_NO_REGISTER && !operand->segment};
     return UTIL_PUSH(body->operands, body->operand_count, body->operand_capacity, made) ||
            out_of_memory(body);
 }
@@ -253,6 +283,11 @@ bool body_decode(const struct bounds_instruction *instruction, const uint8_t *by
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, instruction->length, in, operands));
 }
 
+uint32_t body_block_of(const struct body *body, uint32_t instruction)
+{
+    return (uint32_t)BASE_FIRST(b, body->block_count, body->first[b + 1] > instruction);
+}
+
 static bool look_at(struct body *body, uint32_t at)
 {
     const struct bounds_instruction *instruction = &body->code.instructions[at];
@@ -260,8 +295,9 @@ static bool look_at(struct body *body, uint32_t at)
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     if (!body_decode(instruction, bytes_at(body, instruction->address), &in, operands))
         return refuse(body, CLONE_NO_LOOP, instruction->address);
-    enum clone_reason reason = reason_of(&in, operands);
-    if (reason != CLONE_ELIGIBLE)
+    enum clone_reason reason = reason_of(&in, operands, body->splice);
+    bool crosses = body->splice && splice_target(body, body_block_of(body, at), at) != NONE;
+    if (reason != CLONE_ELIGIBLE && !crosses)
         return refuse(body, reason, instruction->address);
     for (unsigned k = 0; k < instruction->operand_count; k++) {
         const struct bounds_operand *operand = &instruction->operands[k];
@@ -294,6 +330,8 @@ bool body_collect(struct body *body)
     for (uint32_t b = 0; b < body->block_count; b++)
         if (!decode_block(body, b))
             return false;
+    if (body->splice && !stack_settle(body))
+        return false;
     for (uint32_t i = 0; i < body->code.count; i++)
         if (!look_at(body, i))
             return false;
@@ -317,6 +355,11 @@ bool body_collect_nest(struct body *body, uint32_t loop)
     return true;
 }
 
+bool body_collect_all(struct body *body)
+{
+    return body_collect_nest(body, body->request->loop);
+}
+
 bool body_is_bound(const struct body *body, uint32_t number)
 {
     const struct bounds_instruction *instruction = &body->code.instructions[number];
@@ -324,7 +367,7 @@ bool body_is_bound(const struct body *body, uint32_t number)
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     if (!body_decode(instruction, bytes_at(body, instruction->address), &in, operands))
         return true;
-    enum clone_reason reason = reason_of(&in, operands);
+    enum clone_reason reason = reason_of(&in, operands, false);
     return in.meta.category == ZYDIS_CATEGORY_RET || reason == CLONE_CALLS ||
            reason == CLONE_SYSTEM || reason == CLONE_INDIRECT;
 }

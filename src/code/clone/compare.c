@@ -137,14 +137,31 @@ static enum base_status decode_emitted(const struct body *body, const struct way
                                        struct bounds_block *block)
 {
     enum base_status status = BASE_OK;
-    size_t bad;
+    size_t bad, blocks = (size_t)body->copies * body->block_count;
     for (unsigned copy = 0; copy < body->copies; copy++)
         for (uint32_t w = 0; w < way->count && status == BASE_OK; w++) {
             const uint32_t *start = emitted->starts + copy * body->block_count + way->blocks[w];
             status =
-                bounds_decode(code + start[0], start[1] - start[0], start[0], false, block, &bad);
+                bounds_decode(code + *start, start[blocks] - *start, *start, false, block, &bad);
         }
+    if (body->walk_count && status == BASE_OK)
+        status = bounds_decode(code + emitted->turn, emitted->turn_end - emitted->turn,
+                               emitted->turn, false, block, &bad);
     return status;
+}
+
+/* Where no load gets what a store has left, what is lost ran through addresses. */
+static bool refuse_lost(struct body *body)
+{
+    uint64_t moves = 0;
+    for (size_t o = body->operand_count; o-- > 0;) {
+        const struct operand *operand = &body->operands[o];
+        if (operand->linked)
+            return refuse(body, CLONE_RECURRENCE_LOST, 0);
+        if (operand->loads && !operand->fixed && operand->stream.kind != BOUNDS_STRIDE_CONSTANT)
+            moves = address_of(body, operand);
+    }
+    return refuse(body, moves ? CLONE_CHASES : CLONE_RECURRENCE_LOST, moves);
 }
 
 static bool judge(struct body *body, const struct way *way, double after)
@@ -158,7 +175,7 @@ static bool judge(struct body *body, const struct way *way, double after)
     if (after > fmax(way->recurrence, matters) * (1 + tolerance))
         return refuse(body, CLONE_RECURRENCE_MADE, 0);
     if (way->recurrence > fmax(after, matters) * (1 + tolerance))
-        return refuse(body, CLONE_RECURRENCE_LOST, 0);
+        return refuse_lost(body);
     return true;
 }
 
@@ -168,6 +185,8 @@ static bool compare_along(struct body *body, const struct way *way, const struct
     struct bounds_block block = {0};
     struct bounds bounds = {0};
     enum base_status status = decode_emitted(body, way, emitted, code, &block);
+    if (status == BASE_OK && body->splice && !stack_settle_along(&block))
+        status = BASE_MALFORMED;
     if (status == BASE_OK)
         status = bounds_along(body, &block, &bounds);
     double after = status == BASE_OK ? bounds.recurrence / body->copies : 0;

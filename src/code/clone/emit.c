@@ -14,10 +14,19 @@
 enum {
     CODE_LINE = 64,
     JUMP_BYTES = 5,
+    BRANCH_BYTES = 6,
+    ADD_BYTES = 7, /* of a register, by 32 bits */
     OUTS_MAX = 64,
     LABEL_AGAIN = 1 << 30,
     LABEL_END,
     LABEL_INTO, /* of a nest: into its loop */
+    /* of one that walks: on to the next round of all copies, and to the first of a lap */
+    LABEL_TURN,
+    LABEL_LAP,
+    LABEL_LAST_LAP,
+    LABEL_STAMP,
+    LABEL_LAPPED,   /* of one that replays: no more outcomes */
+    LABEL_STRANGER, /* of one that is gated: who does not enter */
     LABEL_EXIT,
     LABEL_OUT = LABEL_EXIT + WIRE_CLONE_EXITS_MAX, /* of a nest: out of its loop, by target */
     ABSOLUTE = 0x25,
@@ -37,16 +46,20 @@ struct output {
     size_t fixup_count, fixup_capacity;
     struct wire_clone_fill *fills;
     size_t fill_count, fill_capacity;
+    struct wire_clone_walk *walks;
+    size_t walk_count, walk_capacity;
     struct jump *jumps;
     size_t jump_count, jump_capacity;
-    uint32_t *starts; /* of blocks */
+    uint32_t *starts, *ends; /* of blocks */
     struct clone_place *places;
     size_t place_count, place_capacity;
     uint32_t loop_start, loop_end;
-    uint32_t again, end, into, exits[WIRE_CLONE_EXITS_MAX];
+    uint32_t again, end, into, turn, turn_end, lap, last_lap, stamp, lapped,
+        exits[WIRE_CLONE_EXITS_MAX];
     uint32_t outs[OUTS_MAX], out_labels[OUTS_MAX], out_count; /* out_labels: where they lead */
-    uint32_t saved;                                           /* bit r: register r is put away */
-    bool failed;                                              /* no memory */
+    uint32_t gate, stranger;
+    uint32_t saved; /* bit r: register r is put away */
+    bool failed;    /* no memory */
 };
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
@@ -95,7 +108,7 @@ static void put_jump(struct output *out, uint32_t label)
 /* What follows is, in the program, at that address. */
 static void note_place(struct output *out, uint64_t address)
 {
-    struct clone_place place = {(uint32_t)out->count, address};
+    struct clone_place place = {(uint32_t)out->count, PLAIN_ADDRESS(address)};
     if (out->body->twin && !UTIL_PUSH(out->places, out->place_count, out->place_capacity, place))
         out->failed = true;
 }
@@ -135,6 +148,18 @@ static void put_stamp(struct output *out)
     PUT(out, 0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0);
 }
 
+/* Has it a stack of its own? Copies that record outcomes have the program's. */
+static bool has_stack(const struct body *body)
+{
+    return body && body->splice && !body->twin;
+}
+
+/* On the stack, and dead when an iteration begins. */
+static bool is_below(const struct body *body, const struct operand *operand)
+{
+    return operand->stack && operand->at[0] < body->stack_at;
+}
+
 /* Words of fixed addresses that the loop stores to start each run as the first. False: too many. */
 static bool put_cells(struct output *out, bool first)
 {
@@ -142,7 +167,8 @@ static bool put_cells(struct output *out, bool first)
     unsigned count = 0;
     for (size_t o = 0; body && !body->twin && o < body->operand_count; o++) {
         const struct operand *operand = &body->operands[o];
-        if (!operand->fixed || !operand->linked || !operand->stores || operand->bytes > 8)
+        if (!operand->fixed || !operand->linked || !operand->stores || operand->bytes > 8 ||
+            is_below(body, operand))
             continue;
         if (count == WIRE_CLONE_CELLS_MAX)
             return false;
@@ -168,13 +194,199 @@ static void put_flags_back(struct output *out)
     PUT(out, 0x04, 0x7f, 0x9e);
 }
 
+/* ---- registers that walk, and those that are there in place of memory --------------------------------------------- */
+
+/* REX.W, opcode, an operation or 0, 32 bits */
+static void put_immediate(struct output *out, uint8_t opcode, unsigned operation, unsigned reg,
+                          int64_t value)
+{
+    int32_t immediate = (int32_t)value;
+    PUT(out, (uint8_t)(0x48 | reg >> 3), opcode, (uint8_t)(0xc0 | operation << 3 | (reg & 7)));
+    put(out, &immediate, sizeof immediate);
+}
+
+static uint32_t walk_at(uint32_t walk)
+{
+    return CONTROL(walks) + walk * 8;
+}
+
+/* movq $, */
+static void put_walks_first(struct output *out)
+{
+    const struct body *body = out->body;
+    for (uint32_t w = 0; body && w < body->walk_count; w++) {
+        int32_t start = (int32_t)(-body->walks[w].unit * body->walk_turns);
+        PUT(out, 0x48, 0xc7, 0x04, ABSOLUTE);
+        put_yard(out, walk_at(w));
+        put(out, &start, sizeof start);
+    }
+}
+
+static void put_walks(struct output *out, bool back)
+{
+    const struct body *body = out->body;
+    for (uint32_t w = 0; body && w < body->walk_count; w++)
+        if (back)
+            put_store(out, body->walks[w].reg, walk_at(w));
+        else
+            put_load(out, body->walks[w].reg, walk_at(w));
+}
+
+/* On by all copies; behind the last place to `behind`. The first register says when. */
+static void put_turn(struct output *out, uint32_t behind)
+{
+    const struct body *body = out->body;
+    for (uint32_t w = body->walk_count; w-- > 0;)
+        put_immediate(out, 0x81, 0, body->walks[w].reg, body->walks[w].unit * body->copies);
+    PUT(out, 0x0f, body->walks[0].unit > 0 ? 0x8d : 0x8e); /* jge, jle */
+    put_label(out, behind);
+}
+
+/* From behind the last place to the first, and to `label`. */
+static void put_lap(struct output *out, uint32_t label)
+{
+    const struct body *body = out->body;
+    for (uint32_t w = 0; w < body->walk_count; w++)
+        put_immediate(out, 0xc7, 0, body->walks[w].reg, -body->walks[w].unit * body->walk_turns);
+    PUT(out, 0x48, 0xff, 0x04, ABSOLUTE); /* incq */
+    put_yard(out, CONTROL(laps));
+    put_jump(out, label);
+}
+
+static void put_encoded(struct output *out, const struct encoded *encoded)
+{
+    unsigned at = encoded->yard_at ? encoded->yard_at : encoded->count;
+    put(out, encoded->bytes, at);
+    if (at == encoded->count)
+        return;
+    put_yard(out, (uint32_t)encoded->yard);
+    put(out, encoded->bytes + at + 4, encoded->count - at - 4);
+}
+
+static bool put_constants(struct output *out)
+{
+    const struct body *body = out->body;
+    struct encoded encoded;
+    uint32_t put_already = 0;
+    for (size_t o = 0; body && body->variant == CLONE_FP && o < body->operand_count; o++) {
+        const struct operand *operand = &body->operands[o];
+        if (operand->constant == BOUNDS_NO_REGISTER || put_already >> operand->constant & 1)
+            continue;
+        put_already |= 1U << operand->constant;
+        if (!part_constant(body, operand, &encoded))
+            return false;
+        put_encoded(out, &encoded);
+    }
+    return true;
+}
+
+/* ---- outcomes of branches ------------------------------------------------------------------------------------------- */
+
+static bool replays(const struct body *body)
+{
+    return body && body->outcome_count && !body->twin;
+}
+
+/* incq */
+static void put_next(struct output *out, unsigned reg)
+{
+    PUT(out, (uint8_t)(0x48 | reg >> 3), 0xff, (uint8_t)(0xc0 | (reg & 7)));
+}
+
+/* movzwl end of outcomes(,turn,2), bits */
+static void put_bits(struct output *out, unsigned turn, unsigned bits)
+{
+    PUT(out, (uint8_t)(0x40 | (bits >> 3) << 2 | (turn >> 3) << 1), 0x0f, 0xb7,
+        (uint8_t)((bits & 7) << 3 | 4), (uint8_t)(0x45 | (turn & 7) << 3));
+    put_yard(out, (uint32_t)(offsetof(struct wire_clone_yard, outcomes) +
+                             sizeof((struct wire_clone_yard *)NULL)->outcomes));
+}
+
+/* Where an iteration begins; behind the last one whose outcomes are known the run ends. Another load, and an instruction that nothing
+   waits for, take as long as these. */
+static void put_replay_head(struct output *out)
+{
+    const struct body *body = out->body;
+    put_next(out, body->outcome_turn);
+    PUT(out, 0x0f, 0x84); /* jz */
+    put_label(out, LABEL_LAPPED);
+    put_bits(out, body->outcome_turn, body->outcome_bits);
+    if (!body->twice)
+        return;
+    put_next(out, body->outcome_bits);
+    put_bits(out, body->outcome_turn, body->outcome_bits);
+}
+
+/* cmovcc bits, bits; test $, bits; jnz. Twice: the jump could be one instruction with what it was behind, which now stands
+   alone: so does the first test. */
+static void put_replay(struct output *out, const struct outcome *outcome, uint32_t label)
+{
+    const struct body *body = out->body;
+    unsigned bits = body->outcome_bits, high = bits >> 3;
+    uint32_t mask = 1U << (outcome - body->outcomes);
+    /* a, be, g, le read several flags, for which a conditional move waits longer than a branch: e, one that these read */
+    uint8_t condition = (outcome->condition & 6) == 6 ? 4 : outcome->condition;
+    unsigned tests = 1 + (body->twice && outcomes_joins(body, outcome->instruction));
+    for (unsigned i = 0; i < 1U + body->twice; i++)
+        PUT(out, (uint8_t)(0x40 | high * 5), 0x0f, 0x40 | condition,
+            (uint8_t)(0xc0 | (bits & 7) * 9));
+    for (unsigned i = 0; i < tests; i++) {
+        PUT(out, (uint8_t)(0x40 | high), 0xf7, (uint8_t)(0xc0 | (bits & 7)));
+        put(out, &mask, sizeof mask);
+    }
+    PUT(out, 0x0f, 0x85);
+    put_label(out, label);
+}
+
+/* movl recorded, %eax */
+static void put_record_place(struct output *out)
+{
+    put_store(out, BASE_RAX, CONTROL(kept));
+    PUT(out, 0x8b, 0x04, ABSOLUTE);
+    put_yard(out, CONTROL(recorded));
+}
+
+/* In the copy that records, which changes no flags and is not timed. */
+static void put_record_head(struct output *out)
+{
+    put_record_place(out);
+    PUT(out, 0x8d, 0x40, (uint8_t)wire_clone_slots(out->body->outcome_count), 0x89, 0x04, ABSOLUTE);
+    put_yard(out, CONTROL(recorded)); /* lea , %eax; mov %eax, */
+    put_load(out, BASE_RAX, CONTROL(kept));
+}
+
+/* movzwl %ax, %eax; setcc outcomes+k(%rax) */
+static void put_record(struct output *out, const struct outcome *outcome)
+{
+    put_record_place(out);
+    PUT(out, 0x0f, 0xb7, 0xc0, 0x0f, 0x90 | outcome->condition, 0x80);
+    put_yard(out, (uint32_t)(offsetof(struct wire_clone_yard, outcomes) +
+                             (size_t)(outcome - out->body->outcomes)));
+    put_load(out, BASE_RAX, CONTROL(kept));
+}
+
+/* At the beginning of a block. */
+static void put_outcomes_head(struct output *out, uint32_t index)
+{
+    const struct body *body = out->body;
+    if (index != body->head)
+        return;
+    if (replays(body))
+        put_replay_head(out);
+    else if (body->records)
+        put_record_head(out);
+}
+
+/* ---- before the loop, and behind it ------------------------------------------------------------------------------- */
+
 static bool put_first(struct output *out)
 {
     for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++)
         if (out->saved >> r & 1)
             put_store(out, r, general_at(r));
     put_flags(out, CONTROL(flags));
-    return put_cells(out, true);
+    put_walks_first(out);
+    return put_cells(out, true) && put_constants(out);
 }
 
 static void put_again(struct output *out)
@@ -185,8 +397,15 @@ static void put_again(struct output *out)
     put_store(out, BASE_RAX, CONTROL(start));
     put_flags_back(out);
     for (unsigned r = 0; r < BASE_GENERAL_REGISTERS; r++)
-        if (out->saved >> r & 1)
+        if (out->saved >> r & 1 && r != BASE_RSP)
             put_load(out, r, general_at(r));
+    if (has_stack(out->body)) {
+        PUT(out, 0xbc); /* mov $, %esp */
+        put_yard(out, line_at(out->body->stack_at));
+    }
+    put_walks(out, false);
+    if (replays(out->body))
+        put_load(out, out->body->outcome_turn, CONTROL(outcome));
     PUT(out, 0x0f, 0xae, 0xe8); /* lfence */
 }
 
@@ -212,10 +431,19 @@ static void put_again_before(struct output *out, size_t place)
 static void put_end(struct output *out)
 {
     out->end = (uint32_t)out->count;
+    if (has_stack(out->body))
+        put_load(out, BASE_RSP, general_at(BASE_RSP));
+    if (replays(out->body)) /* it is none of the loop's registers */
+        put_store(out, out->body->outcome_turn, CONTROL(outcome));
     put_store(out, BASE_RAX, CONTROL(last));
     put_store(out, BASE_RCX, CONTROL(last) + 8);
     put_store(out, BASE_RDX, CONTROL(last) + 16);
     put_flags(out, CONTROL(last_flags));
+    if (out->body && out->body->walk_count) { /* executions of a few iterations walk, too */
+        put_turn(out, LABEL_LAST_LAP);
+        out->stamp = (uint32_t)out->count;
+        put_walks(out, true);
+    }
     put_stamp(out);
     put_move(out, 0x2b, BASE_RAX, CONTROL(start)); /* sub , %rax */
     put_load(out, BASE_RCX, CONTROL(repeat));
@@ -230,15 +458,33 @@ static void put_end(struct output *out)
     put_label(out, LABEL_AGAIN);
     PUT(out, 0xff, 0x24, ABSOLUTE); /* jmp * */
     put_yard(out, CONTROL(leave));
+    out->last_lap = (uint32_t)out->count;
+    if (out->body && out->body->walk_count)
+        put_lap(out, LABEL_STAMP);
+}
+
+/* movq $, */
+static void put_number(struct output *out, uint32_t offset, uint32_t number)
+{
+    PUT(out, 0x48, 0xc7, 0x04, ABSOLUTE);
+    put_yard(out, offset);
+    put(out, &number, sizeof number);
+}
+
+/* No other run follows this one, which does not come to the loop's end. */
+static void put_lapped(struct output *out)
+{
+    out->lapped = (uint32_t)out->count;
+    put_number(out, CONTROL(limit), 0);
+    put_number(out, CONTROL(exit), WIRE_CLONE_LAPPED);
+    put_jump(out, LABEL_END);
 }
 
 static void put_exits(struct output *out, uint32_t count)
 {
     for (uint32_t e = 0; e < count; e++) {
         out->exits[e] = (uint32_t)out->count;
-        PUT(out, 0x48, 0xc7, 0x04, ABSOLUTE); /* movq $e, */
-        put_yard(out, CONTROL(exit));
-        PUT(out, (uint8_t)e, 0, 0, 0);
+        put_number(out, CONTROL(exit), e);
         if (e + 1 < count)
             put_jump(out, LABEL_END);
     }
@@ -307,22 +553,63 @@ static void put_out(struct output *out, const struct cfg_progress *progress)
     put_back(out);
 }
 
+static void put_into_program(struct output *out, uint64_t address)
+{
+    note_place(out, address);
+    PUT(out, 0xe9);
+    put_fixup(out, WIRE_CLONE_RELATIVE, (int64_t)(address - 4));
+}
+
+/* pop %rax; add $127, %al; sahf; pop %rax; lea 128(%rsp), %rsp */
+static void put_gate_back(struct output *out)
+{
+    PUT(out, 0x58, 0x04, 0x7f, 0x9e, 0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0);
+}
+
+/*
+ * Where the program's jumps lead: any thread may come, with nothing to spare but the stack. Below it signal handlers leave 128
+ * bytes alone. Once there were so many entries nobody enters any more, should headroom not be there to take the jumps away.
+ */
+static void put_gate(struct output *out)
+{
+    const struct body *body = out->body;
+    out->gate = (uint32_t)out->count;
+    PUT(out, 0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, 0x9f, 0x0f, 0x90, 0xc0,
+        0x50); /* lea -128(%rsp), %rsp; push %rax; lahf; seto %al; push %rax */
+    PUT(out, 0x64, 0x48, 0x8b, 0x04, ABSOLUTE, 0, 0, 0, 0); /* mov %fs:0, %rax */
+    put_move(out, 0x3b, BASE_RAX, CONTROL(owner));          /* cmp , %rax */
+    PUT(out, 0x0f, 0x85);                                   /* jne */
+    put_label(out, LABEL_STRANGER);
+    put_load(out, BASE_RAX, CONTROL(entries));
+    PUT(out, 0x48, 0x83, 0xe8, 1, 0x0f, 0x82); /* sub $1, %rax; jb */
+    put_label(out, LABEL_STRANGER);
+    put_store(out, BASE_RAX, CONTROL(entries));
+    put_gate_back(out);
+    put_jump(out, LABEL_INTO);
+    out->stranger = (uint32_t)out->count;
+    put_gate_back(out);
+    put_into_program(out, body->request->flow->blocks[body->blocks[body->head]].start);
+}
+
 /* All that leads into the loop and out of it. */
 static void put_crossings(struct output *out)
 {
-    struct cfg_progress progress = {0};
-    const struct clone_request *request = out->body->request;
     if (!out->body->inner)
         return;
-    cfg_progress(request->flow, request->code, request->loop, &progress);
+    struct cfg_progress progress = out->body->progress;
     out->into = (uint32_t)out->count;
     put_into(out, &progress);
     put_jump(out, out->body->head);
     for (uint32_t i = 0; i < out->out_count; i++) {
         out->outs[i] = (uint32_t)out->count;
         put_out(out, &progress);
-        put_jump(out, out->out_labels[i]);
+        if (out->body->gated)
+            put_into_program(out, out->body->exits[out->out_labels[i] - LABEL_EXIT]);
+        else
+            put_jump(out, out->out_labels[i]);
     }
+    if (out->body->gated)
+        put_gate(out);
 }
 
 /* ---- instructions ----------------------------------------------------------------------------------------------- */
@@ -370,12 +657,20 @@ static void put_same(struct output *out, const ZydisDecodedInstruction *in, cons
                      uint64_t address)
 {
     unsigned at = in->raw.disp.offset, behind = at + 4;
+    if (in->meta.category == ZYDIS_CATEGORY_CALL && in->raw.imm[0].is_relative) {
+        at = in->raw.imm[0].offset;
+        put(out, code, at);
+        put_fixup(out, WIRE_CLONE_RELATIVE,
+                  (int64_t)PLAIN_ADDRESS(address + in->length + (uint64_t)in->raw.imm[0].value.s -
+                                         (in->length - at)));
+        return;
+    }
     bool relative = in->raw.modrm.offset && in->raw.modrm.mod == 0 && in->raw.modrm.rm == 5;
     if (!relative || in->raw.disp.size != 32) {
         put(out, code, in->length);
         return;
     }
-    uint64_t target = address + in->length + (uint64_t)in->raw.disp.value;
+    uint64_t target = PLAIN_ADDRESS(address + in->length + (uint64_t)in->raw.disp.value);
     put(out, code, at);
     put_fixup(out, WIRE_CLONE_RELATIVE, (int64_t)(target - (in->length - at)));
     put(out, code + behind, in->length - behind);
@@ -389,23 +684,82 @@ static bool put_address(struct output *out, const ZydisDecodedInstruction *in, u
         return false;
     PUT(out, (uint8_t)(0x48 | reg >> 3), (uint8_t)(0xb8 | (reg & 7)));
     put_fixup(out, WIRE_CLONE_IMAGE,
-              (int64_t)(address + in->length + (uint64_t)in->raw.disp.value));
+              (int64_t)PLAIN_ADDRESS(address + in->length + (uint64_t)in->raw.disp.value));
     return true;
+}
+
+/* As it is, on the clone's stack; where instructions are left out, registers need not be what they are in the loop. */
+static bool stays(const struct body *body, const struct operand *operand)
+{
+    bool whole = body->variant != CLONE_LS && body->variant != CLONE_FP;
+    return operand->kept && (operand->by_pointer || whole);
+}
+
+/* The operand of an instruction that is rewritten; NULL: it has none, but perhaps on the clone's stack. */
+static const struct operand *rewritten(const struct body *body, uint32_t number)
+{
+    size_t o = BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= number);
+    while (o < body->operand_count && body->operands[o].instruction == number &&
+           stays(body, &body->operands[o]))
+        o++;
+    return !body->twin && o < body->operand_count && body->operands[o].instruction == number
+               ? &body->operands[o]
+               : NULL;
+}
+
+/* Of a loop with a stack: what accesses that, or moves its pointer. */
+static bool is_of_stack(const struct body *body, uint32_t number)
+{
+    const uint8_t *code = bytes_at(body, body->code.instructions[number].address);
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    if (!body->splice || !body_decode(&body->code.instructions[number], code, &in, operands))
+        return false;
+    for (unsigned k = 0; k < in.operand_count; k++)
+        if ((operands[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+             operands[k].reg.value == ZYDIS_REGISTER_RSP) ||
+            (operands[k].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+             operands[k].mem.base == ZYDIS_REGISTER_RSP))
+            return true;
+    return false;
+}
+
+/* False: it is to be as it is in the clone; *good: what stands for it was found. */
+static bool put_otherwise(struct output *out, uint32_t number, unsigned copy,
+                          const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands,
+                          bool *good)
+{
+    struct body *body = out->body;
+    const struct operand *operand = rewritten(body, number);
+    struct encoded encoded = {.count = 0};
+    enum part part = PART_SAME;
+    if (body->walk_count && operand && operand->walk != NO_WALK)
+        part = part_walks(body, operand, copy, in, operands, &encoded)
+                   ? PART_ENCODED
+                   : (lacks(body, CLONE_LACKS_FORM), PART_FAILED);
+    else if ((body->variant == CLONE_LS || body->variant == CLONE_FP) && !is_of_stack(body, number))
+        part = part_of(body, number, operand, in, operands, &encoded);
+    if (part == PART_ENCODED)
+        put_encoded(out, &encoded);
+    *good = part != PART_FAILED;
+    return part != PART_SAME;
 }
 
 static bool put_instruction(struct output *out, uint32_t number, unsigned copy)
 {
     struct body *body = out->body;
     const struct bounds_instruction *instruction = &body->code.instructions[number];
+    const struct operand *operand = rewritten(body, number);
     const uint8_t *code = bytes_at(body, instruction->address);
     ZydisDecodedInstruction in;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     bool good = body_decode(instruction, code, &in, operands);
-    size_t o = BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= number);
     if (good && body->twin)
         put_same(out, &in, code, instruction->address);
-    else if (good && o < body->operand_count && body->operands[o].instruction == number)
-        good = put_operand(out, &in, code, body->operands[o].at[copy]);
+    else if (good && put_otherwise(out, number, copy, &in, operands, &good))
+        return good;
+    else if (good && operand)
+        good = put_operand(out, &in, code, operand->at[copy]);
     else if (good && in.mnemonic == ZYDIS_MNEMONIC_LEA &&
              operands[1].mem.base == ZYDIS_REGISTER_RIP)
         good = put_address(out, &in, instruction->address);
@@ -435,10 +789,11 @@ static bool cross(struct output *out, uint32_t from, uint32_t *label)
 {
     const struct body *body = out->body;
     uint32_t i = 0, to = *label;
-    if (!body->inner || is_inner(body, from) == is_inner(body, to))
+    bool leaves = to >= LABEL_EXIT;
+    if (!body->inner || (!leaves && is_inner(body, from) == is_inner(body, to)))
         return true;
     *label = LABEL_INTO;
-    if (is_inner(body, to))
+    if (!leaves && is_inner(body, to))
         return to == body->head || refuse(out->body, CLONE_NO_LOOP, 0);
     while (i < out->out_count && out->out_labels[i] != to)
         i++;
@@ -453,6 +808,7 @@ static bool cross(struct output *out, uint32_t from, uint32_t *label)
 static bool exit_of(struct body *body, uint64_t address, uint32_t *label)
 {
     uint32_t e = 0;
+    address = PLAIN_ADDRESS(address);
     while (e < body->exit_count && body->exits[e] != address)
         e++;
     if (e == WIRE_CLONE_EXITS_MAX)
@@ -472,9 +828,11 @@ static bool label_of(struct output *out, uint64_t address, uint32_t from, unsign
     const struct cfg_block *blocks = body->request->flow->blocks;
     size_t b = BASE_FIRST(i, body->block_count, blocks[body->blocks[i]].start >= address);
     if (b == body->block_count || blocks[body->blocks[b]].start != address)
-        return exit_of(body, address, label);
+        return exit_of(body, address, label) && (!body->gated || cross(out, from, label));
     unsigned into = b == body->head ? (copy + 1) % body->copies : copy;
     *label = into * body->block_count + (uint32_t)b;
+    if (body->walk_count && b == body->head && !into)
+        *label = LABEL_TURN;
     return cross(out, from, label);
 }
 
@@ -500,17 +858,130 @@ static void put_branch(struct output *out, const struct bounds_instruction *inst
     put_label(out, label);
 }
 
-static bool put_block(struct output *out, unsigned copy, uint32_t index)
+/* jcc of the opposite condition. False: it has none, as loop and jrcxz. */
+static bool put_opposite(struct output *out, const struct bounds_instruction *instruction,
+                         uint32_t label)
+{
+    const uint8_t *code = bytes_at(out->body, instruction->address);
+    size_t before = out->count;
+    unsigned at = 0;
+    while (at + 1U < instruction->length && (code[at] == 0x2e || code[at] == 0x3e))
+        at++;
+    if ((code[at] & 0xf0) == 0x70)
+        PUT(out, 0x0f, (uint8_t)(0x80 | ((code[at] & 15) ^ 1)));
+    else if (code[at] == 0x0f && (code[at + 1] & 0xf0) == 0x80)
+        PUT(out, 0x0f, code[at + 1] ^ 1);
+    if (out->count > before)
+        put_label(out, label);
+    return out->count > before;
+}
+
+/* Of one that walks: a branch to its next copy, which follows, is none that is taken. */
+static bool put_into_next(struct output *out, const struct bounds_instruction *instruction,
+                          uint32_t next, uint32_t label, uint32_t falls)
+{
+    return out->body->walk_count && label == next && falls != label &&
+           put_opposite(out, instruction, falls);
+}
+
+/* ---- calls and returns ------------------------------------------------------------------------------------------ */
+
+/* In a copy that records: what the program's call leaves on its stack, and a jump to the copy of what it calls.
+   mov $, %rax; lea -8(%rsp), %rsp; mov %rax, (%rsp) */
+static void put_return_address(struct output *out, uint64_t address)
+{
+    put_store(out, BASE_RAX, CONTROL(kept));
+    PUT(out, 0x48, 0xb8);
+    put_fixup(out, WIRE_CLONE_IMAGE, (int64_t)PLAIN_ADDRESS(address));
+    PUT(out, 0x48, 0x8d, 0x64, 0x24, 0xf8, 0x48, 0x89, 0x04, 0x24);
+    put_load(out, BASE_RAX, CONTROL(kept));
+}
+
+/* A call, a return, or a jump from frame to frame, which ends its block. */
+static bool put_crossing(struct output *out, uint32_t number, uint32_t index, unsigned copy,
+                         uint32_t to, uint32_t next)
+{
+    struct body *body = out->body;
+    const struct bounds_instruction *instruction = &body->code.instructions[number];
+    uint64_t behind = instruction->address + instruction->length;
+    uint32_t target = copy * body->block_count + to, label;
+    bool calls = instruction->mnemonic == ZYDIS_MNEMONIC_CALL,
+         returns = instruction->mnemonic == ZYDIS_MNEMONIC_RET;
+    if (body->twin) {
+        if (calls)
+            put_return_address(out, behind);
+        if (returns)
+            PUT(out, 0x48, 0x8d, 0x64, 0x24, 8); /* lea 8(%rsp), %rsp */
+        put_jump(out, target);
+        return true;
+    }
+    if (returns) {
+        PUT(out, 0xc3);
+        return true;
+    }
+    PUT(out, calls ? 0xe8 : 0xe9);
+    put_label(out, target);
+    if (calls && !label_of(out, behind, index, copy, &label))
+        return false;
+    if (calls && label != next)
+        put_jump(out, label);
+    return true;
+}
+
+/* movb $1, */
+static void put_mark(struct output *out, uint32_t number)
+{
+    PUT(out, 0xc6, 0x04, ABSOLUTE);
+    put_yard(out, (uint32_t)offsetof(struct wire_clone_yard, outcomes) + number);
+    PUT(out, 1);
+}
+
+/* A branch of which one side is not executed: it does what it does in the program, but leads to the other one. */
+static bool is_one_sided(const struct body *body, const struct cfg_block *block)
+{
+    return !body->twin && block->flags & SPLICE_COLD && block->edges == 1;
+}
+
+static bool put_one_sided(struct output *out, const struct bounds_instruction *instruction,
+                          const struct cfg_block *block, uint32_t index, unsigned copy,
+                          uint32_t next)
+{
+    const struct cfg *flow = out->body->request->flow;
+    uint64_t to = flow->blocks[flow->edges[block->first_edge].to].start;
+    uint32_t label;
+    if (!label_of(out, to, index, copy, &label))
+        return false;
+    put_branch(out, instruction, label);
+    if (label != next)
+        put_jump(out, label);
+    return true;
+}
+
+/* next: the label of the block that will follow it. */
+static bool put_block(struct output *out, unsigned copy, uint32_t index, uint32_t next)
 {
     struct body *body = out->body;
     uint32_t number = copy * body->block_count + index, label;
     const struct cfg_block *block = &body->request->flow->blocks[body->blocks[index]];
     bool falls = true;
     out->starts[number] = (uint32_t)out->count;
+    if (body->marks)
+        put_mark(out, block->first_into);
+    if (block->flags & SPLICE_FAILED)
+        return exit_of(body, block->start, &label) && (put_jump(out, label), true);
+    put_outcomes_head(out, index);
     for (uint32_t i = body->first[index]; i < body->first[index + 1]; i++) {
         const struct bounds_instruction *instruction = &body->code.instructions[i];
+        uint32_t to = splice_target(body, index, i);
         note_place(out, instruction->address);
-        if (body->inner && body_is_bound(body, i)) {
+        if (to != NONE)
+            return put_crossing(out, i, index, copy, to, next);
+        if (instruction->branches && is_one_sided(body, block))
+            return put_one_sided(out, instruction, block, index, copy, next);
+        if ((body->inner || body->marks) && body_is_bound(body, i) &&
+            !(body->calls && instruction->calls && is_inner(body, index))) {
+            if (body->gated)
+                return refuse(body, CLONE_CALLS, instruction->address);
             bool good = exit_of(body, instruction->address, &label);
             put_jump(out, label);
             return good;
@@ -521,26 +992,36 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index)
             continue;
         }
         falls = instruction->branches;
-        if (!label_of(out, target_of(instruction), index, copy, &label))
+        uint32_t behind = label = 0;
+        if (!label_of(out, target_of(instruction), index, copy, &label) ||
+            (falls && !label_of(out, block->end, index, copy, &behind)))
             return false;
-        if (falls)
+        const struct outcome *outcome = falls ? outcomes_at(body, instruction->address) : NULL;
+        bool replayed = outcome && replays(body);
+        if (falls && !replayed && put_into_next(out, instruction, next, label, behind))
+            return true;
+        if (outcome && body->records)
+            put_record(out, outcome);
+        if (replayed)
+            put_replay(out, outcome, label);
+        else if (falls)
             put_branch(out, instruction, label);
-        else if (label != number + 1)
+        else if (label != next)
             put_jump(out, label);
     }
     if (falls && !label_of(out, block->end, index, copy, &label))
         return false;
     if (falls)
         note_place(out, block->end);
-    if (falls && label != number + 1)
+    if (falls && label != next)
         put_jump(out, label);
     return true;
 }
 
-/* Where a block begins in its line of code, in the program. How fast a loop is can depend on that: it is to be as it was. */
+/* Where a block begins in its line of code: as in the program, unless the loop is longer here. How fast it is can depend on that. */
 static size_t place_of(const struct body *body, uint32_t index)
 {
-    return body->request->flow->blocks[body->blocks[index]].start % CODE_LINE;
+    return body->aligned ? 0 : body->request->flow->blocks[body->blocks[index]].start % CODE_LINE;
 }
 
 /* A nest's loop as well. Nothing falls into it but through time stamps. */
@@ -554,6 +1035,36 @@ static void place_inner(struct output *out, uint32_t index)
         put_nops(out, 0, place_of(body, index));
 }
 
+/* Blocks in the order in which they are put: as in the program; of one that walks from the head on, so that copies follow each other. */
+static uint32_t block_at(const struct body *body, uint32_t place)
+{
+    return (place + (body->walk_count ? body->head : 0)) % body->block_count;
+}
+
+/* Likewise through all copies; behind the last no label. */
+static uint32_t label_at(const struct body *body, uint32_t place)
+{
+    uint32_t copy = place / body->block_count;
+    return copy == body->copies
+               ? UINT32_MAX
+               : copy * body->block_count + block_at(body, place % body->block_count);
+}
+
+/* Nothing falls into another frame: its code begins where it does in the program's line. */
+static bool begins_frame(const struct body *body, uint32_t index)
+{
+    const struct cfg_block *blocks = body->request->flow->blocks;
+    return index && FRAME_OF(blocks[body->blocks[index]].start) !=
+                        FRAME_OF(blocks[body->blocks[index - 1]].start);
+}
+
+static void place_frame(struct output *out, uint32_t index)
+{
+    const struct body *body = out->body;
+    if (begins_frame(body, index))
+        put_nops(out, 0, body->request->flow->blocks[body->blocks[index]].start % CODE_LINE);
+}
+
 static bool put_loop(struct output *out)
 {
     struct body *body = out->body;
@@ -562,28 +1073,50 @@ static bool put_loop(struct output *out)
     note_place(out, body->request->flow->blocks[body->blocks[head]].start);
     if (body->inner)
         put_jump(out, LABEL_INTO);
-    else if (head) /* the first block is not the one that is entered */
+    else if (head || body->walk_count) /* the first block is not the one that is entered */
         put_jump(out, head);
+    out->turn = (uint32_t)out->count;
+    if (body->walk_count)
+        put_turn(out, LABEL_LAP);
+    out->turn_end = (uint32_t)out->count;
     for (unsigned copy = 0; copy < body->copies; copy++)
         for (uint32_t b = 0; b < body->block_count; b++) {
-            place_inner(out, b);
-            if (!put_block(out, copy, b))
+            uint32_t number = copy * body->block_count + b;
+            uint32_t next = label_at(body, number + 1);
+            place_inner(out, block_at(body, b));
+            place_frame(out, block_at(body, b));
+            if (next != UINT32_MAX && (!next || begins_frame(body, next % body->block_count)))
+                next = body->splice ? UINT32_MAX : next;
+            if (!put_block(out, copy, block_at(body, b), next))
                 return false;
+            out->ends[label_at(body, number)] = (uint32_t)out->count;
         }
-    out->starts[body->copies * body->block_count] = (uint32_t)out->count;
     return true;
+}
+
+static uint32_t place_of_label(const struct output *out, uint32_t label)
+{
+    switch (label) {
+    case LABEL_AGAIN: return out->again;
+    case LABEL_END: return out->end;
+    case LABEL_INTO: return out->into;
+    case LABEL_TURN: return out->turn;
+    case LABEL_LAP: return out->lap;
+    case LABEL_LAST_LAP: return out->last_lap;
+    case LABEL_STAMP: return out->stamp;
+    case LABEL_LAPPED: return out->lapped;
+    case LABEL_STRANGER: return out->stranger;
+    default:
+        return label >= LABEL_OUT    ? out->outs[label - LABEL_OUT]
+               : label >= LABEL_EXIT ? out->exits[label - LABEL_EXIT]
+                                     : out->starts[label];
+    }
 }
 
 static void settle_jumps(struct output *out)
 {
     for (size_t j = 0; j < out->jump_count && !out->failed; j++) {
-        uint32_t label = out->jumps[j].label, at = out->jumps[j].at;
-        uint32_t to = label >= LABEL_OUT     ? out->outs[label - LABEL_OUT]
-                      : label >= LABEL_EXIT  ? out->exits[label - LABEL_EXIT]
-                      : label == LABEL_INTO  ? out->into
-                      : label == LABEL_END   ? out->end
-                      : label == LABEL_AGAIN ? out->again
-                                             : out->starts[label];
+        uint32_t at = out->jumps[j].at, to = place_of_label(out, out->jumps[j].label);
         int32_t distance = (int32_t)(to - (at + 4));
         memcpy(out->bytes + at, &distance, sizeof distance);
     }
@@ -610,13 +1143,38 @@ static void add_fill(struct output *out, const struct operand *operand, unsigned
         out->failed = true;
 }
 
+/* What an operand finds wherever it walks. */
+static void add_spread(struct output *out, const struct operand *operand)
+{
+    const struct body *body = out->body;
+    struct wire_clone_walk walk = {
+        .to = (uint32_t)(operand->place - operand->step * body->walk_turns),
+        .from = operand->at[0],
+        .bytes = operand->bytes,
+        .step = (int32_t)operand->step,
+        .times = body->walk_turns};
+    if (operand->walk != NO_WALK &&
+        !UTIL_PUSH(out->walks, out->walk_count, out->walk_capacity, walk))
+        out->failed = true;
+}
+
+static void add_spreads(struct output *out)
+{
+    const struct body *body = out->body;
+    for (size_t o = 0; body->walk_count && o < body->operand_count; o++)
+        if (body->operands[o].loads && !body->operands[o].hints)
+            add_spread(out, &body->operands[o]);
+}
+
 static void add_fills(struct output *out)
 {
     const struct body *body = out->body;
+    unsigned copies = body->walk_count ? 1 : body->copies;
     for (size_t o = 0; !body->twin && o < body->operand_count; o++)
-        for (unsigned copy = 0; copy < body->copies; copy++)
+        for (unsigned copy = 0; copy < copies; copy++)
             if (body->operands[o].loads && !body->operands[o].hints &&
-                body->operands[o].stream.from_registers && (!copy || body->operands[o].linked))
+                body->operands[o].stream.from_registers && !is_below(body, &body->operands[o]) &&
+                (!copy || body->operands[o].linked))
                 add_fill(out, &body->operands[o], copy);
 }
 
@@ -625,8 +1183,9 @@ static void add_fills(struct output *out)
 static struct wire_clone *assemble(const struct output *out)
 {
     size_t fixups = out->fixup_count * sizeof *out->fixups,
-           fills = out->fill_count * sizeof *out->fills;
-    size_t bytes = sizeof(struct wire_clone) + fixups + fills + out->count;
+           fills = out->fill_count * sizeof *out->fills,
+           walks = out->walk_count * sizeof *out->walks;
+    size_t bytes = sizeof(struct wire_clone) + fixups + fills + walks + out->count;
     struct wire_clone *made = calloc(1, bytes);
     if (!made)
         return NULL;
@@ -635,13 +1194,16 @@ static struct wire_clone *assemble(const struct output *out)
                                 .code_bytes = (uint32_t)out->count,
                                 .fixups = (uint32_t)out->fixup_count,
                                 .fills = (uint32_t)out->fill_count,
+                                .walks = (uint32_t)out->walk_count,
                                 .loop_start = out->loop_start,
                                 .loop_end = out->loop_end};
     uint8_t *at = (uint8_t *)(made + 1);
     memcpy(at, out->fixups, fixups);
     if (fills)
         memcpy(at + fixups, out->fills, fills);
-    memcpy(at + fixups + fills, out->bytes, out->count);
+    if (walks)
+        memcpy(at + fixups + fills, out->walks, walks);
+    memcpy(at + fixups + fills + walks, out->bytes, out->count);
     return made;
 }
 
@@ -650,6 +1212,7 @@ static void output_free(struct output *out)
     free(out->bytes);
     free(out->fixups);
     free(out->fills);
+    free(out->walks);
     free(out->jumps);
     free(out->places);
 }
@@ -659,30 +1222,75 @@ static bool emit_all(struct output *out)
     struct body *body = out->body;
     if (!put_first(out))
         return refuse(body, CLONE_LINES, 0);
-    size_t jump = body->inner || body->head ? JUMP_BYTES : 0;
-    put_again_before(out, (place_of(body, 0) + CODE_LINE - jump) % CODE_LINE);
+    size_t jump = body->inner || body->head || body->walk_count ? JUMP_BYTES : 0;
+    jump += body->walk_count * ADD_BYTES + (body->walk_count ? BRANCH_BYTES : 0);
+    put_again_before(out, (place_of(body, 0) + 2 * CODE_LINE - jump) % CODE_LINE);
     out->loop_start = (uint32_t)out->count;
     if (!put_loop(out))
         return false;
     put_crossings(out);
+    out->lap = (uint32_t)out->count;
+    if (body->walk_count)
+        put_lap(out, body->head);
     out->loop_end = (uint32_t)out->count;
+    if (replays(body))
+        put_lapped(out);
     put_exits(out, body->exit_count);
     put_end(out);
     settle_jumps(out);
     add_fills(out);
+    add_spreads(out);
     if (out->failed)
         return out_of_memory(body);
     return out->count <= WIRE_CLONE_CODE_MAX || refuse(body, CLONE_LONG, 0);
 }
 
+static uint64_t lines_between(uint64_t from, uint64_t to)
+{
+    return to > from ? (to - 1) / CODE_LINE - from / CODE_LINE + 1 : 0;
+}
+
+/* Is the loop, whose instructions may be longer here, in more lines of code than it is in the program? */
+static bool is_spread(const struct output *out)
+{
+    const struct body *body = out->body;
+    const struct cfg_block *blocks = body->request->flow->blocks;
+    const uint32_t *last = out->ends + (size_t)(body->copies - 1) * body->block_count;
+    uint64_t from = UINT64_MAX, to = 0, low = UINT64_MAX, high = 0;
+    for (uint32_t b = 0; b < body->block_count; b++) {
+        const struct cfg_block *block = &blocks[body->blocks[b]];
+        if (block->loop != body->request->loop || FRAME_OF(block->start))
+            continue;
+        from = out->starts[b] < from ? out->starts[b] : from;
+        to = last[b] > to ? last[b] : to;
+        low = block->start < low ? block->start : low;
+        high = block->end > high ? block->end : high;
+    }
+    return lines_between(from, to) > lines_between(low, high);
+}
+
+static bool emit_placed(struct body *body, struct output *out, bool aligned)
+{
+    body->aligned = aligned;
+    *out = (struct output){.body = body,
+                           .saved = body->general_written | 1U << BASE_RAX | 1U << BASE_RCX |
+                                    1U << BASE_RDX | (has_stack(body) ? 1U << BASE_RSP : 0)};
+    size_t blocks = (size_t)body->copies * body->block_count;
+    out->starts = calloc(2 * blocks, sizeof *out->starts);
+    out->ends = out->starts ? out->starts + blocks : NULL;
+    return out->starts ? emit_all(out) : out_of_memory(body);
+}
+
 bool emit_clone(struct body *body, struct emitted *emitted)
 {
     const struct cfg *flow = body->request->flow;
-    struct output out = {.body = body,
-                         .saved = body->general_written | 1U << BASE_RAX | 1U << BASE_RCX |
-                                  1U << BASE_RDX};
-    out.starts = calloc((size_t)body->copies * body->block_count + 1, sizeof *out.starts);
-    bool good = out.starts ? emit_all(&out) : out_of_memory(body);
+    struct output out;
+    bool good = emit_placed(body, &out, false);
+    if (good && is_spread(&out)) {
+        output_free(&out);
+        free(out.starts);
+        good = emit_placed(body, &out, true);
+    }
     struct wire_clone *made = good ? assemble(&out) : NULL;
     struct clone_place *places = made ? out.places : NULL;
     if (made)
@@ -695,9 +1303,12 @@ bool emit_clone(struct body *body, struct emitted *emitted)
     made->exit_count = (uint16_t)body->exit_count;
     memcpy(made->exits, body->exits, sizeof made->exits);
     made->lines = body->twin ? 0 : body->lines;
+    made->stack = has_stack(body) ? line_at(body->stack_at) : 0;
     made->copies = (uint8_t)body->copies;
     made->head = flow->blocks[body->blocks[body->head]].start;
-    *emitted = (struct emitted){made, out.starts, places, out.place_count};
+    made->walk_bytes = body->walk_count ? body->walk_bytes : 0;
+    made->gate = out.gate;
+    *emitted = (struct emitted){made, out.starts, places, out.place_count, out.turn, out.turn_end};
     return true;
 }
 
@@ -753,6 +1364,22 @@ static enum base_status make_known(void (*inside)(struct output *out, uint32_t v
 enum base_status clone_of_chain(uint32_t cycles, struct wire_clone **made)
 {
     return make_known(put_chain, cycles, made);
+}
+
+/* mov $, %ecx; mov outcomes - line(%rcx), %eax; sub $, %ecx; jnz */
+static void put_touch(struct output *out, uint32_t bytes)
+{
+    PUT(out, 0xb9);
+    put(out, &bytes, sizeof bytes);
+    size_t first = out->count;
+    PUT(out, 0x8b, 0x81);
+    put_yard(out, (uint32_t)offsetof(struct wire_clone_yard, outcomes) - WIRE_CLONE_LINE);
+    PUT(out, 0x83, 0xe9, WIRE_CLONE_LINE, 0x75, (uint8_t)(first - (out->count + 5)));
+}
+
+enum base_status clone_of_touch(struct wire_clone **made)
+{
+    return make_known(put_touch, (uint32_t)sizeof((struct wire_clone_yard *)NULL)->outcomes, made);
 }
 
 enum base_status clone_of_stamps(struct wire_clone **made)

@@ -10,7 +10,13 @@
 
 #include <stdlib.h>
 
-enum { PAGE_LINES = 4096 / WIRE_CLONE_LINE, STORE_LINES_MAX = 48, APART = 1 << 20 };
+enum {
+    PAGE_LINES = 4096 / WIRE_CLONE_LINE,
+    STORE_LINES_MAX = 48,
+    STACK_LINES_MAX = 24,
+    STACK_BYTES_MAX = 4096,
+    APART = 1 << 20
+};
 
 struct item {
     uint32_t operand, group;
@@ -89,11 +95,13 @@ static int64_t place_of(const struct body *body, const struct operand *operand, 
 static bool make_items(struct layout *layout)
 {
     struct body *body = layout->body;
-    layout->items = calloc(body->operand_count * body->copies, sizeof *layout->items);
+    layout->items = calloc(body->operand_count * body->copies + 1, sizeof *layout->items);
     if (!layout->items)
         return out_of_memory(body);
     for (uint32_t o = 0; o < body->operand_count; o++) {
         const struct operand *operand = &body->operands[o];
+        if (operand->stack)
+            continue;
         uint32_t group = operand->linked ? operand->joined : stream_group(body, o);
         for (unsigned copy = 0; copy < body->copies; copy++)
             layout->items[layout->count++] = (struct item){.operand = o,
@@ -217,12 +225,67 @@ static bool put_atoms(struct layout *layout, bool stores)
     return true;
 }
 
+/* ---- the stack ------------------------------------------------------------------------------------------- */
+
+/* What is found at the same distance from the pointer at the head by other ways than through registers that are known is there, too. */
+static void find_stack(struct body *body)
+{
+    const struct operand *kept = NULL;
+    body->stack_low = body->stack_high = 0;
+    for (size_t o = 0; o < body->operand_count && !kept; o++)
+        if (body->operands[o].kept && body->operands[o].way != NONE)
+            kept = &body->operands[o];
+    for (size_t o = 0; o < body->operand_count; o++) {
+        struct operand *operand = &body->operands[o];
+        const struct bounds_stream *stream = &operand->stream;
+        operand->stack =
+            operand->kept || (kept && operand->way != NONE && stream->root == kept->stream.root &&
+                              stream->kind == BOUNDS_STRIDE_CONSTANT && stream->stride == 0 &&
+                              !operand->relative && !operand_of(body, operand)->segment);
+        int64_t at = operand->kept ? operand_of(body, operand)->value : stream->offset;
+        if (!operand->stack)
+            continue;
+        body->stack_low = at < body->stack_low ? at : body->stack_low;
+        body->stack_high =
+            at + operand->bytes > body->stack_high ? at + operand->bytes : body->stack_high;
+    }
+}
+
+/* The first lines. The pointer at the head is at the beginning of one, or in the other half of 16 bytes: what is called finds 16 bytes aligned
+   before its return address. */
+static bool put_stack(struct layout *layout)
+{
+    struct body *body = layout->body;
+    int64_t below = (-body->stack_low + WIRE_CLONE_LINE - 1) / WIRE_CLONE_LINE,
+            above = (body->stack_high + WIRE_CLONE_LINE - 1) / WIRE_CLONE_LINE;
+    if (!body->splice)
+        return true;
+    if (body->stack_low < -STACK_BYTES_MAX || body->stack_high > STACK_BYTES_MAX ||
+        below + above > STACK_LINES_MAX)
+        return refuse(body, CLONE_LINES, 0);
+    bool half = body->splice->frame_count > 1 && (body->splice->frames[1].at & 15) == 0;
+    body->stack_at = (uint32_t)below * WIRE_CLONE_LINE + (half ? 8 : 0);
+    above += half;
+    layout->store_lines = body->lines = (uint32_t)(below + above);
+    for (size_t o = 0; o < body->operand_count; o++) {
+        struct operand *operand = &body->operands[o];
+        int64_t at = operand->kept ? operand_of(body, operand)->value : operand->stream.offset;
+        if (operand->stack && (body->stack_at + at) % operand->alignment)
+            return refuse(body, CLONE_LINES, address_of(body, operand));
+        for (unsigned copy = 0; copy < body->copies && operand->stack; copy++)
+            operand->at[copy] = (uint16_t)(body->stack_at + at);
+    }
+    return true;
+}
+
 bool lines_assign(struct body *body)
 {
     struct layout layout = {.body = body};
     body->lines = 0;
     find_linked(body);
-    bool good = make_items(&layout);
+    if (body->splice)
+        find_stack(body);
+    bool good = make_items(&layout) && put_stack(&layout);
     if (good) {
         qsort(layout.items, layout.count, sizeof *layout.items, by_place);
         good = put_atoms(&layout, true) && put_atoms(&layout, false);

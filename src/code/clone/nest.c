@@ -3,10 +3,13 @@
  * The loops around a loop, copied as they are, to see how long its executions take where they follow each other undisturbed: a loop
  * that takes microseconds at a time cannot be stopped before each. What cannot be executed elsewhere leaves the nest: the
  * program goes on with it in its own place.
+ *
+ * Where the program was prepared for it, the loop alone is copied, too, and entered from the program and left for it.
  */
 #include "clone/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool copy_loop(struct body *body, uint32_t loop, struct emitted *emitted)
 {
@@ -14,7 +17,7 @@ static bool copy_loop(struct body *body, uint32_t loop, struct emitted *emitted)
 }
 
 /* True: it is made, or there is no memory for it. */
-static bool try_loop(struct body *of, uint32_t loop)
+static bool try_loop(struct body *of, uint32_t loop, bool records, bool gated)
 {
     struct clone out = {0};
     struct emitted emitted = {0};
@@ -23,14 +26,29 @@ static bool try_loop(struct body *of, uint32_t loop)
         of->no_memory = true;
         return true;
     }
-    *body = (struct body){
-        .request = of->request, .out = &out, .copies = 1, .twin = true, .inner = of->request->loop};
+    *body = (struct body){.request = of->origin,
+                          .origin = of->origin,
+                          .out = &out,
+                          .copies = 1,
+                          .twin = true,
+                          .inner = of->origin->loop,
+                          .calls = of->splice,
+                          .progress = of->progress,
+                          .records = records,
+                          .gated = gated,
+                          .outcome_count = of->outcome_count};
+    memcpy(body->outcomes, of->outcomes, sizeof body->outcomes);
     bool made = copy_loop(body, loop, &emitted);
     if (made) {
         free(emitted.starts);
         note_counter(body, emitted.clone);
-        of->out->nest = (struct clone_copy){emitted.clone, emitted.places, emitted.place_count};
-        of->out->nest_loop = loop;
+        struct clone_copy copy = {emitted.clone, emitted.places, emitted.place_count};
+        if (gated)
+            *(records ? &of->out->gated_recorder : &of->out->gated) = copy;
+        else
+            *(records ? &of->out->recorder : &of->out->nest) = copy;
+        if (!gated)
+            of->out->nest_loop = loop;
     }
     of->no_memory |= body->no_memory;
     body_free(body);
@@ -38,16 +56,32 @@ static bool try_loop(struct body *of, uint32_t loop)
     return made || of->no_memory;
 }
 
-bool nest_make(struct body *body)
+void nest_make(struct body *body)
 {
-    const struct cfg_loop *loops = body->request->flow->loops;
-    uint32_t depth = loops[body->request->loop].depth;
+    const struct cfg_loop *loops = body->origin->flow->loops;
+    uint32_t depth = loops[body->origin->loop].depth;
     for (uint32_t outer = 1; outer < depth; outer++) {
-        uint32_t loop = body->request->loop;
+        uint32_t loop = body->origin->loop;
         while (loops[loop].depth > outer)
             loop = loops[loop].parent;
-        if (try_loop(body, loop))
+        if (try_loop(body, loop, false, false))
             break;
     }
-    return !body->no_memory;
+}
+
+void nest_gate(struct body *body)
+{
+    if (!body->origin->gated || body->splice)
+        return;
+    try_loop(body, body->origin->loop, false, true);
+    if (body->out->gated.code && body->outcome_count)
+        try_loop(body, body->origin->loop, true, true);
+}
+
+void nest_record(struct body *body)
+{
+    if (body->splice) /* its loop calls the program's own functions */
+        return;
+    if (body->out->nest.code)
+        try_loop(body, body->out->nest_loop, true, false);
 }

@@ -34,6 +34,14 @@ void currency_read(const char *text, size_t bytes,
                    bool (*visit)(void *context, const struct currency_assignment *assignment),
                    void *context);
 
+/* What of statements a line of a text in C or C++ has. */
+enum currency_line {
+    CURRENCY_LINE_EMPTY, /* nothing: blanks, comments, braces, a directive; or the text has no such line */
+    CURRENCY_LINE_CONTINUES, /* more of a statement or declaration that begins on a line before */
+    CURRENCY_LINE_BEGINS
+};
+enum currency_line currency_line(const char *text, size_t bytes, uint32_t line);
+
 /* ---- a function --------------------------------------------------------------------------------------- */
 
 /* A place is a line of a file, by a number of the caller's, not 0. */

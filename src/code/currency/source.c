@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lines of C and C++ that do nothing but assign to one variable. By tokens, without a parser: a parser needs the arguments of the
+ * Lines of C and C++: those that do nothing but assign to one variable, and whether a statement is there. By tokens, without a parser: a parser needs the arguments of the
  * compiler, the headers and the generated files, none of which comes with a binary. Which variable a name means is taken from DWARF. So only
  * lines are taken about which tokens leave no doubt: one whole statement on a line of its own that begins with the variable's name. Of a
  * name that is a macro DWARF has no variable.
@@ -205,11 +205,10 @@ static size_t take_line(const char *at, const char *end, uint32_t line,
     return 0;
 }
 
-/* Can a statement begin here? */
+/* Can a statement begin here, or outside of functions a declaration? */
 static bool is_start(const struct reader *reader)
 {
-    return reader->braces > 0 && reader->parentheses == 0 &&
-           (reader->keyword || strchr(";{}):", reader->before));
+    return reader->parentheses == 0 && (reader->keyword || strchr(";{}):", reader->before));
 }
 
 void currency_read(const char *text, size_t bytes,
@@ -233,7 +232,7 @@ void currency_read(const char *text, size_t bytes,
             skip_directive(&reader);
             continue;
         }
-        if (begins && is_start(&reader)) {
+        if (begins && reader.braces > 0 && is_start(&reader)) {
             struct currency_assignment found[ASSIGNMENTS_OF_LINE];
             const char *end = memchr(reader.at, '\n', (size_t)(reader.end - reader.at));
             size_t count = take_line(reader.at, end ? end : reader.end, reader.line, found);
@@ -245,4 +244,37 @@ void currency_read(const char *text, size_t bytes,
         if (!skip_apart(&reader))
             pass_code(&reader);
     }
+}
+
+/* Does what begins here belong to a statement? Braces, a lone semicolon, and the words between two statements do not. */
+static bool is_of_statement(const struct reader *reader)
+{
+    const char *at = reader->at, *end = at;
+    while (end < reader->end && is_name(*end))
+        end++;
+    return !strchr("{};", *at) && !is_comment(at, reader->end) &&
+           !is_word(at, (size_t)(end - at), "else") && !is_word(at, (size_t)(end - at), "do");
+}
+
+enum currency_line currency_line(const char *text, size_t bytes, uint32_t line)
+{
+    struct reader reader = {.at = text, .end = text + bytes, .line = 1, .before = ';'};
+    bool begins = true;
+    while (reader.at < reader.end && reader.line <= line) {
+        if (isspace((unsigned char)*reader.at)) {
+            begins |= *reader.at == '\n';
+            reader.line += *reader.at++ == '\n';
+            continue;
+        }
+        if (begins && *reader.at == '#') {
+            skip_directive(&reader);
+            continue;
+        }
+        if (reader.line == line && is_of_statement(&reader))
+            return is_start(&reader) ? CURRENCY_LINE_BEGINS : CURRENCY_LINE_CONTINUES;
+        begins = false;
+        if (!skip_apart(&reader))
+            pass_code(&reader);
+    }
+    return CURRENCY_LINE_EMPTY;
 }

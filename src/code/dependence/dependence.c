@@ -220,6 +220,7 @@ static enum base_status add_loop(const struct finding *finding, const char *symb
     struct dependence_source *source = finding->source;
     struct dependence_loop loop = {.loop = from, .circuit_distance = 1};
     struct polyhedra_about about;
+    finding->error[0] = 0; /* what was said of another function */
     loop.references = calloc(from->operations_count + 1, sizeof *loop.references);
     if (!loop.references || !UTIL_PUSH(source->items, source->count, source->capacity, loop)) {
         free(loop.references);
@@ -272,9 +273,11 @@ enum base_status dependence_find(const struct ir *ir, const struct polyhedra *po
     for (const char *symbol = NULL; (symbol = ir_next_function(ir, symbol));) {
         enum base_status status = find_in(&finding, symbol, file, at);
         if (status == BASE_TOO_LARGE) { /* another function may have the line */
-            snprintf(error, DEPENDENCE_ERROR_BYTES, "function '%.200s' has too many basic blocks.",
-                     ir_function_name(ir, symbol));
-            worst = status;
+            if (worst == BASE_NOT_FOUND)
+                snprintf(error, DEPENDENCE_ERROR_BYTES,
+                         "function '%.200s' has too many basic blocks.",
+                         ir_function_name(ir, symbol));
+            worst = worst == BASE_NOT_FOUND ? status : worst;
             status = BASE_NOT_FOUND;
         }
         for (size_t i = 0; status == BASE_OK && i < source->loops.count; i++) {

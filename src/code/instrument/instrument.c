@@ -12,6 +12,11 @@ static bool counts_something(const struct instrument_options *options)
     return options->modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS | INSTRUMENTED_COUNT);
 }
 
+static bool is_to_look_at(const struct instrument_options *options)
+{
+    return counts_something(options) || options->modes & INSTRUMENTED_NOPS;
+}
+
 /* ---- one function ---------------------------------------------------------------------------- */
 
 static uint32_t reason_of_problem(uint32_t problem)
@@ -38,6 +43,7 @@ static void release(struct work *work)
 {
     drop_edits(work);
     free(work->edits);
+    util_text_free(&work->gate_table);
     free(work->live);
     free(work->stack);
     free(work->cfa_is_stack);
@@ -211,6 +217,11 @@ static void instrument_function(struct work *work)
     bool usual = work->reason == INSTRUMENTED_WHOLE && examine(work);
     if (work->options->modes & INSTRUMENTED_FUNCTIONS)
         prepare_function(work);
+    if (work->options->modes & INSTRUMENTED_CEILING && work->function->problem == ASM_FINE) {
+        gates_place(work);
+        apply(work);
+        gates_list(work);
+    }
     if (!counts_something(work->options))
         return;
     if (usual && analyse(work)) {
@@ -232,6 +243,8 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
     counts->functions++;
     counts->reasons[work->reason]++;
     counts->prepared += work->prepared;
+    counts->loops += work->loops;
+    counts->gated += work->gated;
     counts->inline_assembly += work->function->inline_insns;
     if (work->reason > INSTRUMENTED_TRUNCATED) {
         counts->skipped++;
@@ -247,7 +260,7 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
 enum base_status instrument_file(struct asm_file *file, const struct instrument_options *options,
                                  struct instrument_counts *counts)
 {
-    if (!counts_something(options) && !(options->modes & INSTRUMENTED_FUNCTIONS))
+    if (!is_to_look_at(options))
         return BASE_OK;
     for (uint32_t i = 0; i < file->functions_count; i++) {
         struct work work = {

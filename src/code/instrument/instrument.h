@@ -25,6 +25,7 @@ struct instrument_options {
 struct instrument_counts {
     uint32_t functions, instrumented, truncated, hashed, skipped;
     uint32_t prepared;        /* with INSTRUMENTED_FUNCTIONS: have a nop to patch */
+    uint32_t loops, gated;    /* with INSTRUMENTED_CEILING: innermost ones; those with gates */
     uint32_t inline_assembly; /* instructions in inline assembly, left alone */
     uint32_t reasons[INSTRUMENTED_REASONS];
 };

@@ -13,6 +13,7 @@
  *   access.c      where accesses are counted, and how
  *   map.c         headroom_map
  *   entries.c     nops to patch, headroom_functions
+ *   gates.c       likewise before innermost loops, headroom_loops
  *
  * Nothing is changed in the file before all of a function has succeeded: edits are kept as a list.
  */
@@ -94,7 +95,9 @@ struct work {
     uint32_t edits_count;
     size_t edits_capacity;
     bool out_of_memory;
-    bool prepared;   /* has a nop to patch */
+    bool prepared;                /* has a nop to patch */
+    uint32_t loops, gated, gates; /* innermost loops; those with gates; gates */
+    struct util_text gate_table;
     uint32_t reason; /* enum instrumented_reason: INSTRUMENTED_WHOLE until something is found */
 };
 
@@ -270,6 +273,18 @@ void map_label_function(struct work *work);
 /* A .section directive for what goes with the function when the linker drops it. */
 void map_section(struct util_text *text, const struct work *work, const char *name,
                  const char *flags, const char *type);
+
+/* Can the branch be led around something? */
+bool place_can_invert(const struct asm_statement *branch);
+/* Keeps the edit that puts text on the way of a branch that is taken. */
+void place_inverted(struct work *work, uint32_t statement, struct util_text *text);
+
+/* ---- gates.c -------------------------------------------------------------------------------------- */
+
+/* Keeps the edits that put gates before innermost loops, none of which may be added to otherwise. */
+void gates_place(struct work *work);
+/* Appends their entries, when the edits were made. */
+void gates_list(struct work *work);
 
 /* ---- entries.c ----------------------------------------------------------------------------------- */
 

@@ -51,6 +51,16 @@ static void invert(struct work *work, uint32_t statement, struct util_text *body
     util_text_free(body);
 }
 
+bool place_can_invert(const struct asm_statement *branch)
+{
+    return inverse_of(branch->name) != NULL;
+}
+
+void place_inverted(struct work *work, uint32_t statement, struct util_text *text)
+{
+    invert(work, statement, text);
+}
+
 /* ---- edges ----------------------------------------------------------------------------------- */
 
 /* Does control come to the block by one edge only? */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of ir: a module as lines (ir.c), control flow (loops.c), the operations of a loop (operations.c). */
+/* Between the files of ir: a module as lines (ir.c), descriptors of arrays (descriptors.c), control flow (loops.c), the operations of a loop (operations.c). */
 #ifndef HEADROOM_IR_INTERNAL_H
 #define HEADROOM_IR_INTERNAL_H
 
@@ -42,6 +42,14 @@ size_t ir_value_bytes(const char *value);
 /* The variable that a debug record says a value is. NULL: none. */
 const char *ir_debug_name(const struct ir *ir, const struct function *function, const char *value,
                           size_t bytes);
+
+/* The node of the variable that a value is, or that a global is. NULL: none. */
+const char *ir_variable(const struct ir *ir, const struct function *function, const char *value,
+                        size_t bytes);
+const char *ir_variable_name(const struct ir *ir, const char *variable); /* of a node, or NULL */
+
+/* Of an array that the variable is. 0: it is none, or not known. */
+uint64_t ir_element_bytes(const struct ir *ir, const char *variable, bool *allocatable);
 
 /* What a value is defined as: the text behind " = ". NULL: a parameter. */
 const char *ir_definition(const struct ir *ir, const struct function *function, const char *value,

@@ -313,8 +313,8 @@ const char *ir_definition(const struct ir *ir, const struct function *function, 
 }
 
 /* Of "#dbg_value(ptr %5, !60, ...". */
-const char *ir_debug_name(const struct ir *ir, const struct function *function, const char *value,
-                          size_t bytes)
+static const char *debug_variable(const struct ir *ir, const struct function *function,
+                                  const char *value, size_t bytes)
 {
     for (uint32_t i = function->first + 1; i < function->end; i++) {
         const char *line = ir->lines[i];
@@ -325,9 +325,20 @@ const char *ir_debug_name(const struct ir *ir, const struct function *function, 
         const char *comma = record ? strchr(record, ',') : NULL;
         if (at && comma && at < comma && strncmp(at, value, bytes) == 0 && at[bytes] == ',' &&
             strstr(at + bytes, "!DIExpression()"))
-            return text_field(ir, metadata(ir, at + bytes + 2), "name");
+            return metadata(ir, at + bytes + 2);
     }
     return NULL;
+}
+
+const char *ir_variable_name(const struct ir *ir, const char *variable)
+{
+    return variable ? text_field(ir, variable, "name") : NULL;
+}
+
+const char *ir_debug_name(const struct ir *ir, const struct function *function, const char *value,
+                          size_t bytes)
+{
+    return ir_variable_name(ir, debug_variable(ir, function, value, bytes));
 }
 
 static const char *global_line(const struct ir *ir, const char *value, size_t bytes)
@@ -339,12 +350,34 @@ static const char *global_line(const struct ir *ir, const char *value, size_t by
     return NULL;
 }
 
-static const char *global_name(const struct ir *ir, const char *value, size_t bytes)
+static const char *global_variable(const struct ir *ir, const char *value, size_t bytes)
 {
     const char *line = global_line(ir, value, bytes);
     const char *node = line ? debug_of(ir, line) : NULL;
-    const char *variable = node ? metadata(ir, field(node, "var")) : NULL;
-    const char *name = variable ? text_field(ir, variable, "name") : NULL;
+    return node ? metadata(ir, field(node, "var")) : NULL;
+}
+
+const char *ir_variable(const struct ir *ir, const struct function *function, const char *value,
+                        size_t bytes)
+{
+    return *value == '@' ? global_variable(ir, value, bytes)
+                         : debug_variable(ir, function, value, bytes);
+}
+
+uint64_t ir_element_bytes(const struct ir *ir, const char *variable, bool *allocatable)
+{
+    const char *type = variable ? metadata(ir, field(variable, "type")) : NULL;
+    const char *element = type ? metadata(ir, field(type, "baseType")) : NULL;
+    if (!element || !begins(type, "!DICompositeType(tag: DW_TAG_array_type") ||
+        !begins(element, "!DIBasicType("))
+        return 0;
+    *allocatable = field(type, "allocated") != NULL;
+    return number_field(element, "size") / 8;
+}
+
+static const char *global_name(const struct ir *ir, const char *value, size_t bytes)
+{
+    const char *name = ir_variable_name(ir, global_variable(ir, value, bytes));
     return name ? name : ir_keep(ir, value + 1, bytes - 1);
 }
 
@@ -358,6 +391,19 @@ const char *ir_pointer_operand(const char *instruction)
     for (; found && found[4] != '%' && found[4] != '@'; found = strstr(found + 4, "ptr "))
         ;
     return found ? found + 4 : NULL;
+}
+
+/* Of memory that a call gave: the global variable that it is stored to. */
+static const char *kept_name(const struct ir *ir, const struct function *function,
+                             const char *value, size_t bytes)
+{
+    for (uint32_t i = function->first + 1; i < function->end; i++) {
+        const char *store = ir->lines[i] + strspn(ir->lines[i], " ");
+        if (begins(store, "store ptr ") && strncmp(store + 10, value, bytes) == 0 &&
+            begins(store + 10 + bytes, ", ptr @"))
+            return global_name(ir, store + bytes + 16, ir_value_bytes(store + bytes + 16));
+    }
+    return NULL;
 }
 
 static const char *root_name(const struct ir *ir, const struct function *function,
@@ -376,6 +422,8 @@ static const char *root_name(const struct ir *ir, const struct function *functio
         const char *in = strchr(as, '%');
         return in ? root_name(ir, function, in, depth + 1) : NULL;
     }
+    if (strstr(as, "call ptr ") && (name = kept_name(ir, function, value, bytes)))
+        return name;
     const char *pointer = ir_pointer_operand(as);
     if (!pointer) /* a conversion, of a number */
         pointer = strchr(as, '%');
@@ -419,6 +467,16 @@ bool ir_is_fixed(const struct ir *ir, const char *symbol, const char *instructio
     const struct function *function = ir_find_function(ir, symbol);
     const char *pointer = ir_pointer_operand(instruction);
     return function && pointer && is_fixed(ir, function, pointer, 0);
+}
+
+bool ir_is_blank(const struct ir *ir, const char *instruction)
+{
+    bool fortran = false;
+    if (!begins(instruction + strspn(instruction, " "), "store [1 x i8] c\" \","))
+        return false;
+    for (size_t i = 0; i < ir->metadata_count && !fortran; i++)
+        fortran = ir->metadata[i] && strstr(ir->metadata[i], "language: DW_LANG_Fortran");
+    return fortran;
 }
 
 bool ir_same_address(const char *instruction, const char *other)
@@ -530,6 +588,29 @@ static const char *root_global(const struct ir *ir, const struct function *funct
     return pointer ? root_global(ir, function, pointer, depth + 1) : NULL;
 }
 
+static const char *base_value(const struct ir *ir, const struct function *function,
+                              const char *value, int depth)
+{
+    const char *as = *value == '%' && depth < DEPTH_MAX
+                         ? ir_definition(ir, function, value, ir_value_bytes(value))
+                         : NULL;
+    const char *pointer = as && begins(as, "getelementptr") ? ir_pointer_operand(as) : NULL;
+    return pointer ? base_value(ir, function, pointer, depth + 1) : value;
+}
+
+const char *ir_accessed_base(const struct ir *ir, const char *symbol, const char *instruction)
+{
+    const struct function *function = ir_find_function(ir, symbol);
+    const char *pointer = ir_pointer_operand(instruction);
+    return function && pointer ? base_value(ir, function, pointer, 0) : NULL;
+}
+
+bool ir_same_value(const char *a, const char *b)
+{
+    size_t bytes = ir_value_bytes(a);
+    return ir_value_bytes(b) == bytes && strncmp(a, b, bytes) == 0;
+}
+
 uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *instruction)
 {
     const struct function *function = ir_find_function(ir, symbol);
@@ -545,13 +626,30 @@ uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *
 
 /* ---- constants in place of values ------------------------------------------------------------------------------------ */
 
+/* Has a type at which the number can be a constant? */
+static bool has_type(const char *type, const struct ir_number *value)
+{
+    return (*type == 'i' && value->whole) || begins(type, "double");
+}
+
+/* The number, as it is printed for a type. */
+static void print_number(struct util_text *text, const char *type, const struct ir_number *value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value->real, sizeof bits);
+    if (*type == 'i')
+        util_text_print(text, "%lld", (long long)value->value);
+    else
+        util_text_print(text, "0x%016llX", (unsigned long long)bits);
+}
+
 /* Whether a line loads from the variable: its pointer has that name and is no element of an array. */
 static bool loads_variable(const struct ir *ir, const struct function *function, const char *line,
-                           const char *name)
+                           const char *name, const struct ir_number *value)
 {
-    const char *load = strstr(line, " = load i");
+    const char *load = strstr(line, " = load ");
     const char *pointer = load ? ir_pointer_operand(load) : NULL;
-    if (!pointer)
+    if (!pointer || !has_type(load + 8, value))
         return false;
     size_t bytes = ir_value_bytes(pointer);
     const char *is = pointer[0] == '@' ? global_name(ir, pointer, bytes)
@@ -560,21 +658,22 @@ static bool loads_variable(const struct ir *ir, const struct function *function,
 }
 
 /* "%3 = load i32, ..." as "%3 = add i32 0, 1000". */
-static void print_load(struct util_text *text, const char *line, int64_t value)
+static void print_load(struct util_text *text, const char *line, const struct ir_number *value)
 {
-    const char *load = strstr(line, " = load ");
-    size_t type = strcspn(load + 8, ",");
-    util_text_print(text, "%.*s = add %.*s 0, %lld\n", (int)(load - line), line, (int)type,
-                    load + 8, (long long)value);
+    const char *load = strstr(line, " = load "), *type = load + 8;
+    util_text_print(text, "%.*s = %s %.*s ", (int)(load - line), line,
+                    *type == 'i' ? "add" : "fsub", (int)strcspn(type, ","), type);
+    print_number(text, type, value);
+    util_text_print(text, *type == 'i' ? ", 0\n" : ", 0.0\n");
 }
 
 static void print_replaced(struct util_text *text, const char *line, const char *value,
-                           int64_t constant)
+                           const char *type, const struct ir_number *constant)
 {
     size_t bytes = strlen(value);
     for (const char *at = line; *at;) {
         if (strncmp(at, value, bytes) == 0 && ir_value_bytes(at) == bytes) {
-            util_text_print(text, "%lld", (long long)constant);
+            print_number(text, type, constant);
             at += bytes;
         } else {
             util_text_add(text, at++, 1);
@@ -586,22 +685,25 @@ static void print_replaced(struct util_text *text, const char *line, const char 
 /* The value that the variable has from the beginning: a parameter, or what a call or a conversion of one gave, if it is the only
    one. "": none. */
 static void find_value(const struct ir *ir, const struct function *function, const char *name,
-                       char value[NAME_MAX_BYTES], uint32_t *defined)
+                       const struct ir_number *constant, char value[NAME_MAX_BYTES],
+                       const char **type, uint32_t *defined)
 {
     value[0] = 0;
+    *type = "i";
     *defined = function->first;
     for (uint32_t i = function->first + 1; i < function->end; i++) {
-        const char *record = strstr(ir->lines[i], "#dbg_value(i");
+        const char *record = strstr(ir->lines[i], "#dbg_value(");
         const char *at = record ? strchr(record, '%') : NULL;
-        if (!at || at > strchr(record, ','))
+        if (!at || at > strchr(record, ',') || !has_type(record + 11, constant))
             continue;
         size_t bytes = ir_value_bytes(at);
         const char *is = text_field(ir, metadata(ir, at + bytes + 2), "name");
         if (!is || strcmp(is, name) != 0 || bytes >= NAME_MAX_BYTES)
             continue;
         const char *as = ir_definition(ir, function, at, bytes);
-        if (as && (begins(as, "phi ") || begins(as, "add ")))
+        if (as && (begins(as, "phi ") || begins(as, "add ") || record[11] != 'i'))
             continue;
+        *type = record + 11;
         snprintf(value, NAME_MAX_BYTES, "%.*s", (int)bytes, at);
         *defined = function->first;
         for (uint32_t j = function->first + 1; as && j < function->end; j++)
@@ -612,27 +714,28 @@ static void find_value(const struct ir *ir, const struct function *function, con
 }
 
 static void bind_function(const struct ir *ir, const struct function *function, const char *name,
-                          int64_t constant, struct util_text *text, size_t *count)
+                          const struct ir_number *constant, struct util_text *text, size_t *count)
 {
     char value[NAME_MAX_BYTES];
+    const char *type;
     uint32_t defined;
-    find_value(ir, function, name, value, &defined);
+    find_value(ir, function, name, constant, value, &type, &defined);
     *count += value[0] != 0;
     for (uint32_t i = function->first; i < function->end; i++) {
         const char *line = ir->lines[i];
-        if (loads_variable(ir, function, line, name)) {
+        if (loads_variable(ir, function, line, name, constant)) {
             ++*count;
             print_load(text, line, constant);
         } else if (value[0] && i != function->first && i != defined && !strstr(line, "#dbg_")) {
-            print_replaced(text, line, value, constant);
+            print_replaced(text, line, value, type, constant);
         } else {
             util_text_print(text, "%s\n", line);
         }
     }
 }
 
-bool ir_bind(const struct ir *ir, const char *symbol, const char *name, int64_t value,
-             struct util_text *text, size_t *count)
+bool ir_bind(const struct ir *ir, const char *symbol, const char *name,
+             const struct ir_number *value, struct util_text *text, size_t *count)
 {
     uint32_t line = 0;
     *count = 0;

@@ -48,8 +48,15 @@ uint64_t ir_accessed_bytes(const struct ir *ir, const char *symbol, const char *
 /* Is the address of a load or a store the same in all of the function, as that of a global or of what a parameter points at? */
 bool ir_is_fixed(const struct ir *ir, const char *symbol, const char *instruction);
 
+/* The value that the address of a load or a store is computed from, "%1" or "@a" in the text of the function. NULL: unknown. */
+const char *ir_accessed_base(const struct ir *ir, const char *symbol, const char *instruction);
+bool ir_same_value(const char *a, const char *b); /* of two such values */
+
 /* Have both the same value as their address? False: it may be the same, computed twice. */
 bool ir_same_address(const char *instruction, const char *other);
+
+/* Does it fill the rest of a Fortran character variable with blanks, in a loop that no source has? */
+bool ir_is_blank(const struct ir *ir, const char *instruction);
 
 /* The next load or store of the function, as ir_find has it. NULL: none. */
 const char *ir_next_access(const struct ir *ir, const char *symbol, const char *instruction);
@@ -61,12 +68,52 @@ bool ir_is_store(const char *instruction);
 /* The variable that a value is, or is loaded from: "%7" or an expression with one. NULL: unknown. */
 const char *ir_value_name(const struct ir *ir, const char *symbol, const char *expression);
 
+struct ir_number {
+    bool whole;
+    int64_t value; /* if it is whole */
+    double real;   /* in any case */
+};
+
 /*
  * A copy of the module in which variable `name` is a constant wherever a function `symbol` (NULL: any) gets it from outside:
- * parameters, what is loaded by reference, globals, results of calls. *count: values replaced. False: no memory.
+ * parameters, what is loaded by reference, globals, results of calls. A number that is not whole, if it has type double. *count: values replaced. False: no memory.
  */
-bool ir_bind(const struct ir *ir, const char *symbol, const char *name, int64_t value,
-             struct util_text *text, size_t *count);
+bool ir_bind(const struct ir *ir, const char *symbol, const char *name,
+             const struct ir_number *value, struct util_text *text, size_t *count);
+
+enum { IR_RANK_MAX = 15 };
+
+/* Bounds that are given of a Fortran array. */
+struct ir_shape {
+    const char *name;
+    uint32_t rank; /* dimensions that are given: the first ones */
+    int64_t low[IR_RANK_MAX], high[IR_RANK_MAX];
+};
+
+/* A Fortran array whose place and bounds are in memory, in a descriptor. */
+struct ir_described {
+    const char *name;
+    uint32_t rank;
+    bool
+        assumed; /* assumed-shape, or a pointer: that its elements lie one behind the other is taken for granted */
+    bool given; /* among the shapes */
+};
+
+struct ir_descriptions {
+    struct ir_described *items; /* the caller's to free; by function and array */
+    size_t count, capacity;
+};
+
+/*
+ * A copy of the module in which each function reads the descriptors of assumed-shape, allocatable and pointer arrays once, where it begins,
+ * and not for each element; with the bounds that are given, and elements one behind the other. Names in *found live as long as the
+ * module. False: no memory.
+ */
+bool ir_settle_descriptors(const struct ir *ir, const struct ir_shape *shapes, size_t shapes_count,
+                           struct util_text *text, struct ir_descriptions *found);
+
+/* Do functions read descriptors, those that are left over from the above? */
+bool ir_reads_descriptors(const struct ir *ir);
 
 /*
  * A copy of the module in which small functions without loops that only this file needs (accessors of C++ classes, static ones) may be

@@ -17,6 +17,8 @@ struct scop_array {
     uint32_t element_bytes;
     uint32_t dimensions;
     int64_t sizes[DIMENSIONS_MAX]; /* of all but the first; -1: depends on a parameter */
+    const char *base;    /* the pointer that its addresses are computed from; NULL: unknown */
+    const char *unknown; /* the expression of LLVM that such a size is; NULL: none */
 };
 
 struct scop_access {
@@ -37,7 +39,7 @@ struct scop_statement {
     size_t scalars_count, scalars_capacity;
     const char **instructions; /* loads and stores of the statement's first block */
     size_t instructions_count, instructions_capacity;
-    size_t matched; /* accesses that have one */
+    const char *last; /* instruction of that block; NULL: none is known */
 };
 
 struct scop {
@@ -57,6 +59,9 @@ struct polyhedra {
     struct scop *scops;
     size_t count, capacity;
 };
+
+/* Gives accesses their instructions (match.c). False: no memory. */
+bool match_all(struct polyhedra *polyhedra);
 
 /* The array that a relation leads to. NULL: none that is listed. */
 const struct scop_array *array_of(const struct scop *scop, isl_map *relation);

@@ -27,11 +27,13 @@ struct polyhedra_about {
     const char *function;           /* as the source has it */
     const char *file;               /* NULL: unknown */
     uint32_t first_line, last_line; /* of its accesses; 0: unknown */
-    uint32_t loop_line;             /* of the outermost loop around the first of them; 0: unknown */
     unsigned depth;                 /* loops around each other */
 };
 void polyhedra_about(const struct polyhedra *polyhedra, size_t index,
                      struct polyhedra_about *about);
+
+/* Where the outermost loop around the first of its accesses begins; 0: unknown. Looks through the function. */
+uint32_t polyhedra_loop_line(const struct polyhedra *polyhedra, size_t index);
 
 /* A parameter whose value the nest needs: its name in the source, or as LLVM has it. NULL: none, it can be made. */
 const char *polyhedra_parameter(const struct polyhedra *polyhedra, size_t index);

@@ -48,6 +48,8 @@ static void read_array(struct reading *reading, const char *line)
     for (const char *at = name + bytes; *at == '[' && array.dimensions < DIMENSIONS_MAX;) {
         char *end;
         long long value = strtoll(at + 1, &end, 10);
+        if (*end != ']' && array.dimensions)
+            array.unknown = keep(reading, at + 1, strcspn(at + 1, "]"));
         array.sizes[array.dimensions++] = *end == ']' ? value : -1;
         at = strchr(at, ']');
         at = at ? at + 1 : "";
@@ -113,9 +115,11 @@ static void read_instruction(struct reading *reading, const char *line)
         reading->where = STATEMENTS;
         return;
     }
+    const char *kept = ir_find(reading->polyhedra->ir, reading->scop->symbol, line);
+    if (kept)
+        statement->last = kept;
     if (!ir_bytes_of(line))
         return;
-    const char *kept = ir_find(reading->polyhedra->ir, reading->scop->symbol, line);
     if (!kept)
         kept = keep(reading, line, strlen(line));
     if (!kept || !UTIL_PUSH(statement->instructions, statement->instructions_count,
@@ -198,60 +202,7 @@ static void read_line(struct reading *reading, const char *line)
     }
 }
 
-/* ---- which instruction is which access -------------------------------------------------------------------------- */
-
-static bool is_stored(const struct scop *scop, const char *load)
-{
-    for (size_t i = 0; i < scop->statements_count; i++)
-        for (size_t j = 0; j < scop->statements[i].instructions_count; j++) {
-            const char *other = scop->statements[i].instructions[j];
-            if (ir_is_store(other) && ir_same_address(load, other))
-                return true;
-        }
-    return false;
-}
-
-/* A load that Polly has taken out of the nest, because it always has the same result, is no access of it. */
-static bool is_hoisted(const struct polyhedra *polyhedra, const struct scop *scop,
-                       const char *instruction)
-{
-    return scop->hoists && !ir_is_store(instruction) &&
-           ir_is_fixed(polyhedra->ir, scop->symbol, instruction) && !is_stored(scop, instruction);
-}
-
-/* Loads and stores of the block, in their order, which is that of the accesses. What a region has behind its first block is
-   not printed, and depends on data: that are the next ones of the function. */
-static void match_instructions(const struct polyhedra *polyhedra, const struct scop *scop,
-                               struct scop_statement *statement)
-{
-    size_t at = 0;
-    const char *last = NULL;
-    for (size_t i = 0; i < statement->accesses_count; i++) {
-        struct scop_access *access = &statement->accesses[i];
-        while (at < statement->instructions_count &&
-               is_hoisted(polyhedra, scop, statement->instructions[at]))
-            at++;
-        access->conditional = at >= statement->instructions_count;
-        const char *next = !access->conditional ? statement->instructions[at] : last;
-        if (access->conditional)
-            do
-                next = next ? ir_next_access(polyhedra->ir, scop->symbol, next) : NULL;
-            while (next && is_hoisted(polyhedra, scop, next));
-        if (next && ir_is_store(next) == access->write) {
-            access->instruction = last = next;
-            at += !access->conditional;
-        } else if (access->conditional) {
-            last = NULL;
-        }
-    }
-}
-
-static void match_all(struct polyhedra *polyhedra)
-{
-    for (size_t i = 0; i < polyhedra->count; i++)
-        for (size_t j = 0; j < polyhedra->scops[i].statements_count; j++)
-            match_instructions(polyhedra, &polyhedra->scops[i], &polyhedra->scops[i].statements[j]);
-}
+/* ---- all ----------------------------------------------------------------------------------------------------------- */
 
 static bool has_accesses(const struct scop *scop)
 {
@@ -325,7 +276,11 @@ enum base_status polyhedra_read(const char *text, size_t bytes, const struct ir 
                  "what opt-19 printed is not what Polly 19 prints: is it another version?");
         return BASE_MALFORMED;
     }
-    match_all(polyhedra);
+    if (!match_all(polyhedra)) {
+        polyhedra_free(polyhedra);
+        snprintf(error, POLYHEDRA_ERROR_BYTES, "%s.", base_status_text(BASE_NO_MEMORY));
+        return BASE_NO_MEMORY;
+    }
     drop_empty(polyhedra);
     *made = polyhedra;
     return BASE_OK;
@@ -373,53 +328,95 @@ const struct scop_statement *statement_of(const struct scop *scop, size_t access
 
 /* ---- what it is ------------------------------------------------------------------------------------------------------ */
 
+/* Of loads and stores that the source has? */
+static bool has_own(const struct polyhedra *polyhedra, const struct scop_statement *statement)
+{
+    for (size_t i = 0; i < statement->accesses_count; i++) {
+        const char *instruction = statement->accesses[i].instruction;
+        if (!instruction || !ir_is_blank(polyhedra->ir, instruction))
+            return true;
+    }
+    return false;
+}
+
 void polyhedra_about(const struct polyhedra *polyhedra, size_t index, struct polyhedra_about *about)
 {
     const struct scop *scop = &polyhedra->scops[index];
-    const char *first = NULL;
     *about = (struct polyhedra_about){.symbol = scop->symbol,
                                       .function = ir_function_name(polyhedra->ir, scop->symbol),
                                       .file = ir_function_place(polyhedra->ir, scop->symbol).file};
     for (size_t i = 0; i < scop->statements_count; i++) {
         const struct scop_statement *statement = &scop->statements[i];
         unsigned depth = (unsigned)isl_set_dim(statement->domain, isl_dim_set);
-        if (statement->accesses_count && depth > about->depth)
+        if (depth > about->depth && has_own(polyhedra, statement))
             about->depth = depth;
         for (size_t j = 0; j < statement->instructions_count; j++) {
             uint32_t line = ir_place_of(polyhedra->ir, statement->instructions[j]).line;
-            if (line && (!about->first_line || line < about->first_line)) {
+            if (line && (!about->first_line || line < about->first_line))
                 about->first_line = line;
-                first = statement->instructions[j];
-            }
             if (line > about->last_line)
                 about->last_line = line;
         }
     }
-    if (first)
-        ir_loops_around(polyhedra->ir, scop->symbol, ir_place_of(polyhedra->ir, first),
-                        &about->loop_line, 1);
+}
+
+uint32_t polyhedra_loop_line(const struct polyhedra *polyhedra, size_t index)
+{
+    const struct scop *scop = &polyhedra->scops[index];
+    struct ir_place first = {0};
+    uint32_t line = 0;
+    for (size_t i = 0; i < scop->statements_count; i++) {
+        const struct scop_statement *statement = &scop->statements[i];
+        for (size_t j = 0; j < statement->instructions_count; j++) {
+            struct ir_place place = ir_place_of(polyhedra->ir, statement->instructions[j]);
+            if (place.line && (!first.line || place.line < first.line))
+                first = place;
+        }
+    }
+    if (first.line)
+        ir_loops_around(polyhedra->ir, scop->symbol, first, &line, 1);
+    return line;
+}
+
+/* The name that an expression of LLVM has in the source, or itself. */
+static const char *source_name(const struct polyhedra *polyhedra, const struct scop *scop,
+                               const char *expression)
+{
+    const char *name = ir_value_name(polyhedra->ir, scop->symbol, expression);
+    return name ? name : expression;
+}
+
+static const char *parameter_of(const struct polyhedra *polyhedra, const struct scop *scop,
+                                const struct scop_statement *statement)
+{
+    if (!statement->accesses_count)
+        return NULL;
+    for (int i = 0; i < isl_set_dim(statement->domain, isl_dim_param); i++) {
+        bool needed = isl_set_involves_dims(statement->domain, isl_dim_param, (unsigned)i, 1);
+        for (size_t j = 0; j < statement->accesses_count && !needed; j++)
+            needed = isl_map_involves_dims(statement->accesses[j].relation, isl_dim_param,
+                                           (unsigned)i, 1);
+        if (!needed)
+            continue;
+        const char *name = isl_set_get_dim_name(statement->domain, isl_dim_param, (unsigned)i);
+        unsigned long number =
+            name && begins(name, "p_") ? strtoul(name + 2, NULL, 10) : PARAMETERS_MAX;
+        const char *expression = number < PARAMETERS_MAX ? scop->parameters[number] : NULL;
+        return expression ? source_name(polyhedra, scop, expression) : name ? name : "?";
+    }
+    return NULL;
 }
 
 const char *polyhedra_parameter(const struct polyhedra *polyhedra, size_t index)
 {
     const struct scop *scop = &polyhedra->scops[index];
     for (size_t i = 0; i < scop->statements_count; i++) {
-        const struct scop_statement *statement = &scop->statements[i];
-        for (int j = 0; j < isl_set_dim(statement->domain, isl_dim_param); j++) {
-            bool needed = isl_set_involves_dims(statement->domain, isl_dim_param, (unsigned)j, 1);
-            for (size_t k = 0; k < statement->accesses_count && !needed; k++)
-                needed = isl_map_involves_dims(statement->accesses[k].relation, isl_dim_param,
-                                               (unsigned)j, 1);
-            if (!statement->accesses_count || !needed)
-                continue;
-            const char *name = isl_set_get_dim_name(statement->domain, isl_dim_param, (unsigned)j);
-            unsigned long number =
-                name && begins(name, "p_") ? strtoul(name + 2, NULL, 10) : PARAMETERS_MAX;
-            const char *expression = number < PARAMETERS_MAX ? scop->parameters[number] : NULL;
-            const char *source =
-                expression ? ir_value_name(polyhedra->ir, scop->symbol, expression) : NULL;
-            return source ? source : expression ? expression : name ? name : "?";
-        }
+        const char *parameter = parameter_of(polyhedra, scop, &scop->statements[i]);
+        if (parameter)
+            return parameter;
     }
+    for (size_t i = 0; i < scop->arrays_count; i++)
+        if (scop->arrays[i].unknown)
+            return source_name(polyhedra, scop, scop->arrays[i].unknown);
     return NULL;
 }

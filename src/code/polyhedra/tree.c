@@ -9,6 +9,7 @@
 #include <isl/ast.h>
 #include <isl/ast_build.h>
 #include <isl/id.h>
+#include <isl/ilp.h>
 #include <isl/options.h>
 #include <isl/space.h>
 #include <isl/union_map.h>
@@ -578,6 +579,77 @@ static void make_tree(struct making *making)
     isl_ast_build_free(build);
 }
 
+/* ---- what arrays take ------------------------------------------------------------------------------------------------------ */
+
+struct reach {
+    int64_t low, end;
+    bool known;
+};
+
+/* Takes the value. */
+static bool take_whole(isl_val *value, int64_t *number)
+{
+    bool whole = value && isl_val_is_int(value) == isl_bool_true;
+    if (whole)
+        *number = isl_val_get_num_si(value);
+    isl_val_free(value);
+    return whole;
+}
+
+static void reach_further(struct making *making, size_t statement, size_t place,
+                          struct reach *reaches)
+{
+    const struct scop_statement *of = &making->scop->statements[statement];
+    const struct nest_reference *reference =
+        &making->nest->references[making->first_reference[statement] + place];
+    struct reach *reach = &reaches[reference->array];
+    int64_t low = 0, high = 0;
+    isl_pw_aff *offset = offset_of(making, &of->accesses[place], of->domain);
+    bool good = take_whole(isl_pw_aff_min_val(isl_pw_aff_copy(offset)), &low);
+    good &= take_whole(isl_pw_aff_max_val(offset), &high);
+    reach->known &= good;
+    reach->low = low < reach->low ? low : reach->low;
+    reach->end = high + reference->bytes > reach->end ? high + reference->bytes : reach->end;
+}
+
+/* Ranges by boxes are too wide where a loop begins at the counter of another one; those of the sets are not. declared: bytes of arrays. */
+static void tighten_arrays(struct making *making, const int64_t *declared, struct reach *reaches)
+{
+    struct nest *nest = making->nest;
+    for (size_t i = 0; i < nest->arrays_count; i++)
+        reaches[i] = (struct reach){0, 0, true};
+    for (size_t i = 0; i < making->scop->statements_count; i++)
+        for (size_t j = 0; j < making->scop->statements[i].accesses_count; j++)
+            reach_further(making, i, j, reaches);
+    isl_ctx_reset_error(making->polyhedra->context);
+    for (size_t i = 0; i < nest->arrays_count; i++) {
+        struct nest_array *array = &nest->arrays[i];
+        int64_t bytes = reaches[i].end - reaches[i].low;
+        if (!reaches[i].known || reaches[i].low < array->low || reaches[i].end > array->high ||
+            bytes <= 0)
+            continue;
+        array->low = reaches[i].low;
+        array->high = reaches[i].end;
+        array->bytes = declared[i] > bytes ? declared[i] : bytes;
+    }
+}
+
+static void finish(struct making *making)
+{
+    struct nest *nest = making->nest;
+    int64_t *declared = calloc(nest->arrays_count + 1, sizeof *declared);
+    struct reach *reaches = calloc(nest->arrays_count + 1, sizeof *reaches);
+    for (size_t i = 0; declared && i < nest->arrays_count; i++)
+        declared[i] = nest->arrays[i].bytes;
+    nest_finish(nest);
+    if (declared && reaches)
+        tighten_arrays(making, declared, reaches);
+    else
+        fail(making, BASE_NO_MEMORY, "%s.", base_status_text(BASE_NO_MEMORY));
+    free(declared);
+    free(reaches);
+}
+
 enum base_status tree_make(const struct polyhedra *polyhedra, size_t index,
                            const struct changed *changed, struct nest **made, char *error)
 {
@@ -595,12 +667,13 @@ enum base_status tree_make(const struct polyhedra *polyhedra, size_t index,
     }
     if (making.status == BASE_OK)
         make_tree(&making);
+    if (making.status == BASE_OK)
+        finish(&making);
     free(making.first_reference);
     if (making.status != BASE_OK) {
         nest_free(making.nest);
         return making.status;
     }
-    nest_finish(making.nest);
     *made = making.nest;
     return BASE_OK;
 }

@@ -63,11 +63,6 @@ static unsigned common_loops(const struct listing *listing, const struct scop_st
 
 /* ---- distances ------------------------------------------------------------------------------------------------ */
 
-static isl_map *padded_schedule(const struct scop_statement *statement, unsigned length)
-{
-    return schedule_lengthened(isl_map_copy(statement->schedule), length);
-}
-
 /* Of a dependence between instances: distances in the loops around both, a dimension each. */
 static isl_set *distances_of(const struct listing *listing, isl_map *dependence,
                              const struct scop_statement *from, const struct scop_statement *to,
@@ -75,8 +70,10 @@ static isl_set *distances_of(const struct listing *listing, isl_map *dependence,
 {
     dependence = isl_map_set_tuple_name(dependence, isl_dim_in, from->name);
     dependence = isl_map_set_tuple_name(dependence, isl_dim_out, to->name);
-    dependence = isl_map_apply_domain(dependence, padded_schedule(from, listing->length));
-    dependence = isl_map_apply_range(dependence, padded_schedule(to, listing->length));
+    dependence = isl_map_apply_domain(
+        dependence, schedule_lengthened(isl_map_copy(from->schedule), listing->length));
+    dependence = isl_map_apply_range(
+        dependence, schedule_lengthened(isl_map_copy(to->schedule), listing->length));
     isl_set *distances = isl_map_deltas(dependence);
     for (unsigned i = listing->length, kept = depth; i-- > 0;)
         if (kept && loops[kept - 1] == i)

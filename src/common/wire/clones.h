@@ -2,11 +2,14 @@
 /*
  * Clones of loops, as headroom makes them from a module's file (room clone) and as the agent runs them: machine code in
  * which every memory operand is an absolute address in a *yard*, a small piece of memory below 2 GiB that a first-level cache
- * holds, with what has to be filled in where code and yard lie. A *twin* is the loop as it is, its accesses
- * included, between the same time stamps: what a clone is compared with. A *nest* is a twin of the loops around it, too,
- * with time stamps wherever the loop is entered and left.
+ * holds, with what has to be filled in where code and yard lie. One that *walks* has operands that move through buffers behind the yard,
+ * around and around, in place of those that move in the program. A *twin* is the loop as it is, its accesses
+ * included, between the same time stamps: what a clone is compared with. One that *records* is either of both that notes how inner branches end, and one
+ * that *replays* has branches that end as was noted. A *nest* is a twin of the loops around it, too,
+ * with time stamps wherever the loop is entered and left. One that is *gated* is a nest of the loop alone, which control comes to through jumps in the
+ * program, and which it leaves for the program.
  *
- * A clone in a file or message is a struct wire_clone, its fixups, its fills, its code, one after the other. Addresses are
+ * A clone in a file or message is a struct wire_clone, its fixups, its fills, its walks, its code, one after the other. Addresses are
  * ELF virtual addresses of the module.
  *
  * Freestanding; any thread, any signal handler. A yard is for one thread at a time.
@@ -21,13 +24,18 @@
 #define WIRE_CLONE_FILE "headroom-clones"
 
 enum {
-    WIRE_CLONE_VERSION = 2,
+    WIRE_CLONE_VERSION = 5,
     WIRE_CLONE_REPEATS = 256, /* 8 bits, in the code */
     WIRE_CLONE_CELLS_MAX = 16,
     WIRE_CLONE_SLOTS = 64, /* a power of 2 */
     WIRE_CLONE_LINE = 64,
     WIRE_CLONE_LINES_MAX = 256,
     WIRE_CLONE_EXITS_MAX = 16,
+    WIRE_CLONE_WALKS_MAX = 4,            /* registers that move */
+    WIRE_CLONE_WALK_BYTES_MAX = 1 << 25, /* of buffers */
+    WIRE_CLONE_OUTCOMES_MAX = 16,        /* branches whose outcomes are replayed: bits */
+    WIRE_CLONE_ITERATIONS = 1 << 16,     /* with outcomes; of what records 16 bits, in the code */
+    WIRE_CLONE_LAPPED = 255,             /* in place of an exit */
     WIRE_CLONE_CODE_MAX = 1 << 16,
     WIRE_CLONE_VECTORS = 16384,
     /* Should headroom be killed when it has seen the trap of the first, the thread gets that of the second. */
@@ -46,15 +54,16 @@ struct wire_clone_slot {
 /*
  * What the clone's code and who runs it share. The code is entered with the registers that the loop is entered with; it
  * runs the loop up to `repeat` times from these, and jumps to `leave` in the end, with vector registers, and general
- * ones but rax, rcx and rdx, as the last run left them. It uses no stack and writes nothing but its yard; a twin, which
+ * ones but rax, rcx, rdx and rsp, as the last run left them. It uses no stack, but one of its own if it calls anything, and writes nothing but its yard; a twin, which
  * must run once, what the loop writes.
  */
 struct wire_clone_control {
     uint64_t leave;  /* in: address to jump to in the end */
     uint64_t repeat; /* in: 1 or more; in the end: runs that were not made */
     uint64_t limit;  /* in: ticks; after a run in which they were used up there is no other */
-    uint64_t exit;   /* out: number of the exit that the last run took */
-    uint64_t start;  /* time stamp counter */
+    uint64_t
+        exit; /* out: number of the exit that the last run took; WIRE_CLONE_LAPPED: no outcomes were left */
+    uint64_t start; /* time stamp counter */
     /* in: 0; out: sums over the runs that began with a `repeat` of n modulo WIRE_CLONE_REPEATS */
     uint64_t ticks[WIRE_CLONE_REPEATS];
     uint64_t last[3]; /* out: rax, rcx, rdx as the last run left them */
@@ -65,6 +74,16 @@ struct wire_clone_control {
     /* of a nest; in: 0. What leaves the nest from within the loop is not counted */
     uint64_t executions, into_ticks, into_counter;
     struct wire_clone_slot slots[WIRE_CLONE_SLOTS];
+    /* of one that walks; in: 0; out: how often it has been through its buffers */
+    uint64_t laps;
+    uint64_t walks
+        [WIRE_CLONE_WALKS_MAX]; /* where its registers are: each run begins where the one before has ended */
+    /* of one that replays; in: -1 less the iterations whose outcomes are known, which are the last ones in the yard; likewise, up to 0 */
+    uint64_t outcome;
+    /* of one that records; in: 0; out: bytes of all iterations */
+    uint64_t recorded, kept;
+    /* of one that is gated; in: the address of the thread's block (its FS base), which alone may enter, and how often */
+    uint64_t owner, entries;
 };
 
 /*
@@ -87,7 +106,13 @@ struct wire_clone_yard {
     uint8_t fill[4096 - sizeof(struct wire_clone_control)];
     uint8_t lines[WIRE_CLONE_LINES_MAX * WIRE_CLONE_LINE];
     struct wire_clone_rescue rescue;
+    /* Of inner branches, by iteration: bit k: branch k is taken. What records writes bytes there instead,
+       one for each branch: wire_clone_take. */
+    uint16_t outcomes[WIRE_CLONE_ITERATIONS];
 };
+
+/* Where buffers begin, in the mapping of the yard. */
+#define WIRE_CLONE_WALK_AT ((sizeof(struct wire_clone_yard) + 4095) & ~(size_t)4095)
 
 /* Flags as the code leaves them in control: CF, PF, AF, ZF, SF, OF of EFLAGS replaced. */
 static inline uint64_t wire_clone_flags(uint64_t eflags, uint64_t last)
@@ -98,7 +123,8 @@ static inline uint64_t wire_clone_flags(uint64_t eflags, uint64_t last)
 struct wire_clone {
     uint32_t bytes; /* of all, this struct included */
     uint16_t version, exit_count;
-    uint32_t code_bytes, fixups, fills;
+    uint32_t code_bytes, fixups, fills, walks;
+    uint32_t walk_bytes;                  /* of buffers that it uses */
     uint32_t lines;                       /* that it uses */
     uint32_t loop_start, loop_end;        /* in the code: between the time stamps */
     uint64_t head;                        /* where the loop begins */
@@ -106,7 +132,12 @@ struct wire_clone {
     uint8_t counter,
         counter_bytes; /* a register that each iteration adds `step` to; step 0: there is none */
     uint8_t copies;    /* of the loop's body, one after the other */
-    uint8_t reserved[5];
+    uint8_t outcomes;  /* branches that it records, or replays */
+    uint32_t
+        stack; /* in the yard: where its own stack's pointer is at the loop's head; 0: it has the program's */
+    uint8_t ends; /* 1: it ends where recorded executions did, whatever the registers say */
+    uint8_t reserved[3];
+    uint32_t gate; /* in the code, where the program's jumps lead; 0: none do */
     int64_t step;
 };
 
@@ -138,6 +169,15 @@ struct wire_clone_fill {
     int64_t displacement;
 };
 
+/* What is in the lines for an operand is in a buffer as well, `times` times, `step` bytes apart: so the operand finds it wherever it is. */
+struct wire_clone_walk {
+    uint32_t to;   /* in the buffers */
+    uint16_t from; /* in the lines */
+    uint16_t bytes;
+    int32_t step;
+    uint32_t times;
+};
+
 /* In front of a clone in bytes that may be anything: does it lie in them, within all limits? */
 bool wire_clone_check(const struct wire_clone *clone, size_t available);
 
@@ -149,9 +189,13 @@ static inline const struct wire_clone_fill *wire_clone_fills(const struct wire_c
 {
     return (const struct wire_clone_fill *)(wire_clone_fixups(clone) + clone->fixups);
 }
+static inline const struct wire_clone_walk *wire_clone_walks(const struct wire_clone *clone)
+{
+    return (const struct wire_clone_walk *)(wire_clone_fills(clone) + clone->fills);
+}
 static inline const uint8_t *wire_clone_code(const struct wire_clone *clone)
 {
-    return (const uint8_t *)(wire_clone_fills(clone) + clone->fills);
+    return (const uint8_t *)(wire_clone_walks(clone) + clone->walks);
 }
 
 /*
@@ -168,5 +212,32 @@ bool wire_clone_place(const struct wire_clone *clone, uint64_t yard, uint64_t bi
 bool wire_clone_fill(const struct wire_clone *clone, uint64_t bias,
                      const struct base_registers *registers, const struct base_memory *memory,
                      struct wire_clone_yard *yard);
+
+/* Bytes that one which records writes in an iteration: a power of two. */
+static inline unsigned wire_clone_slots(unsigned outcomes)
+{
+    unsigned slots = 1;
+    while (slots < outcomes)
+        slots *= 2;
+    return slots;
+}
+
+/*
+ * What was recorded, as it is replayed: from the oldest iteration on that is still there, at most `most`; `incomplete` of the last ones are left out.
+ * recorded: control.recorded; bytes: those in place of outcomes. Returns how many there are.
+ */
+uint32_t wire_clone_take(const struct wire_clone *clone, uint64_t recorded, uint32_t incomplete,
+                         const uint8_t *bytes, uint16_t *outcomes, uint32_t most);
+
+/* Where outcomes are that are replayed, `count` of them, and what control.outcome begins with. */
+static inline uint16_t *wire_clone_outcomes(struct wire_clone_yard *yard, uint32_t count)
+{
+    yard->control.outcome = -(uint64_t)count - 1;
+    return yard->outcomes + (WIRE_CLONE_ITERATIONS - count);
+}
+
+/* Then the buffers, clone->walk_bytes of them: what operands that walk find there. Bytes between these stay as they are. */
+void wire_clone_spread(const struct wire_clone *clone, const struct wire_clone_yard *yard,
+                       uint8_t *buffers);
 
 #endif

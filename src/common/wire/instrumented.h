@@ -43,6 +43,10 @@ enum instrumented_modes { /* of compilation, combined */
                           INSTRUMENTED_PMU = 32,
                           INSTRUMENTED_FUNCTIONS =
                               64, /* of compilation only: struct instrumented_prepared */
+                          INSTRUMENTED_CEILING =
+                              128, /* likewise: struct instrumented_gate; with counters: none */
+                          /* those that add nops alone */
+                          INSTRUMENTED_NOPS = INSTRUMENTED_FUNCTIONS | INSTRUMENTED_CEILING,
 };
 
 enum instrumented_table {
@@ -206,6 +210,16 @@ enum { INSTRUMENTED_NOTE_COUNT = 1 };
 struct instrumented_prepared {
     int32_t nop;   /* relative: its address */
     int32_t entry; /* relative: the function's */
+};
+
+/*
+ * With INSTRUMENTED_CEILING innermost loops have gates: on each way into one from outside stands a nop of five bytes (0f 1f 44 00 00),
+ * anywhere; control goes on to the loop's head behind it. Each has an entry in section `headroom_loops`, read-only, loaded, without
+ * relocations. A loop has all of its gates or none.
+ */
+struct instrumented_gate {
+    int32_t nop;  /* relative: its address */
+    int32_t head; /* relative: the loop's */
 };
 
 /* What headroom.h puts into section `headroom_markers`, for each place to which the compiler brought a marker. */

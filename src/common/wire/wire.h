@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 15,
+    WIRE_VERSION = 16,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -84,6 +84,7 @@ struct wire_config {
                           are farther apart are not connected; 0: not looked for */
     uint32_t
         clones; /* 1: threads are borrowed to execute clones of loops (clones.h), nothing is sampled */
+    uint32_t walk_bytes;              /* of buffers for clones that walk; 0: there are none */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later */
 };
 
@@ -466,6 +467,13 @@ struct wire_what_if { /* exact: a simulated cache */
     uint64_t bytes;
     uint32_t ways, line_bytes; /* ways 0: fully associative */
     uint64_t accesses, misses; /* touches of lines */
+    /* Of one instruction: accesses are executions then, of that many bytes together, and the memory that they touched
+       lies from low to before end. */
+    uint32_t node;  /* one of those that it has; 0: of all instructions, and what follows is 0 */
+    uint32_t store; /* 0 a load, 1 a store */
+    uint64_t moved_bytes, low, end;
+    uint64_t
+        step; /* bytes between one execution and the next, in either direction, mostly; 0: none, or not known */
 };
 
 struct wire_counters_record {
@@ -722,9 +730,13 @@ struct wire_published {
     uint32_t generation; /* of the memory there */
     uint16_t number;     /* of the thread in its process, in the order of creation */
     uint8_t kind;        /* bits: 1 reads, 2 writes, 4 locked */
-    uint8_t watched; /* words of another one's line that the thread watches from now on; 0: none */
-    float density;   /* loads and stores per instruction seen ahead; 0 unknown */
+    uint8_t
+        watched;   /* words of another one's line that the thread watches from now on; 0: none. With
+                        WIRE_WATCHED_AIMED: one that several threads were known to use was asked for */
+    float density; /* loads and stores per instruction seen ahead; 0 unknown */
 };
+
+enum { WIRE_WATCHED_AIMED = 0x80 };
 
 struct wire_meeting {
     struct wire_record record;

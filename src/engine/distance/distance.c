@@ -43,6 +43,7 @@ static void set_fast(struct distance *distance)
     bool fast =
         !is_sparse(options) && options->stack && !distance->exhausted && !distance->observing;
     distance->fast_limit = fast ? location_limit(options) : 0;
+    distance->latest = UINT64_MAX;
 }
 
 enum base_status distance_init_slots(struct distance *distance,
@@ -270,8 +271,27 @@ static __attribute__((noinline)) void touch_all(struct distance *distance, uint6
                                                 uint64_t last, uint32_t id, uint64_t now)
 {
     uint32_t shift = distance->options.unit_shift;
+    distance->latest = UINT64_MAX;
     for (uint64_t location = address >> shift; location <= last; address = ++location << shift)
         touch(distance, location, address, id, now);
+}
+
+/* The same with the location of the access before this one: nothing is looked up but the pair. */
+static inline bool touch_again(struct distance *distance, uint64_t location, uint32_t id,
+                               uint64_t now)
+{
+    struct distance_place *place = distance->latest_place;
+    if (location != distance->latest || place->time + 1 != now)
+        return false;
+    struct distance_pair_slot *slot = distance_pair_at_home(&distance->pairs, place->id, id);
+    if (slot->pair.use != place->id || slot->pair.reuse != id)
+        return false;
+    distance->stack_counts[0]++;
+    distance->time_counts[1]++;
+    distance_pair_count_near(slot, 1, 0);
+    place->time = now;
+    place->id = id;
+    return true;
 }
 
 /* What touch does with one of the last 16 locations, used before by a pair at its home, when all
@@ -279,21 +299,25 @@ static __attribute__((noinline)) void touch_all(struct distance *distance, uint6
 static inline bool touch_fast(struct distance *distance, uint64_t location, uint32_t id,
                               uint64_t now)
 {
+    if (touch_again(distance, location, id, now))
+        return true;
     if (location >= distance->fast_limit)
         return false;
     struct distance_place *place = distance_find_direct(&distance->table, location);
     if (!place || (int64_t)place->time <= 0 || place->slot >= DISTANCE_NODES)
         return false;
-    struct distance_pair *pair = distance_pair_at_home(&distance->pairs, place->id, id);
-    if (pair->use != place->id || pair->reuse != id)
+    struct distance_pair_slot *slot = distance_pair_at_home(&distance->pairs, place->id, id);
+    if (slot->pair.use != place->id || slot->pair.reuse != id)
         return false;
     uint64_t time = now - place->time;
     unsigned between = distance_to_front(&distance->order, place->slot);
     distance->stack_counts[between]++; /* below 16 every distance is a bin */
     distance->time_counts[distance_bin(time)]++;
-    count_pair(pair, 1, time, between);
+    distance_pair_count_near(slot, number(time), between);
     place->time = now;
     place->id = id;
+    distance->latest = location;
+    distance->latest_place = place;
     return true;
 }
 
@@ -344,6 +368,7 @@ void distance_forget(struct distance *distance, uint64_t address, uint64_t bytes
     if (!bytes || distance->exhausted)
         return;
     unsigned shift = distance->options.unit_shift;
+    distance->latest = UINT64_MAX;
     uint64_t last = address + bytes - 1 < address ? UINT64_MAX : address + bytes - 1;
     distance_walk(&distance->table, address >> shift, last >> shift, forget, distance);
 }
@@ -419,9 +444,10 @@ uint64_t distance_merged(const struct distance *distance)
 const struct distance_pair *distance_next_pair(const struct distance *distance, uint64_t *cursor)
 {
     while (*cursor < distance_pairs_capacity(&distance->pairs)) {
-        const struct distance_pair *pair = &distance->pairs.slots[(*cursor)++].pair;
-        if (pair->use)
-            return pair;
+        struct distance_pair_slot *slot = &distance->pairs.slots[(*cursor)++];
+        distance_pair_settle(slot);
+        if (slot->pair.use)
+            return &slot->pair;
     }
     return NULL;
 }

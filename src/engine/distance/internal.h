@@ -188,10 +188,42 @@ bool distance_order_check(const struct distance_order *order, struct distance_ta
 
 /* ---- pairs (pairs.c) --------------------------------------------------------------------------- */
 
-/* A cache line each. */
+/*
+ * A cache line each. Reuses of weight 1 of one of the recent locations are counted in one word: how many there were and, above, their
+ * stack distances and the squares of these. It is added to the pair before any field overflows, and before the pair is read.
+ */
 struct distance_pair_slot {
-    struct distance_pair pair;
+    struct distance_pair pair; /* but for those, of which it has the times alone */
+    uint64_t near;
 } __attribute__((aligned(64)));
+enum {
+    DISTANCE_NEAR_BITS = 12,   /* of the count */
+    DISTANCE_NEAR_STACK = 12,  /* 17 bits: 4096 × 15 */
+    DISTANCE_NEAR_SQUARES = 32 /* 20 bits: 4096 × 225 */
+};
+
+static inline void distance_pair_settle(struct distance_pair_slot *slot)
+{
+    uint64_t near = slot->near, count = near & ((UINT64_C(1) << DISTANCE_NEAR_BITS) - 1);
+    uint64_t stack = near >> DISTANCE_NEAR_STACK & ((UINT64_C(1) << 17) - 1);
+    slot->near = 0;
+    slot->pair.count += count;
+    slot->pair.weight += (double)count;
+    slot->pair.stack += (double)stack;
+    slot->pair.stack_squares += (double)(near >> DISTANCE_NEAR_SQUARES);
+}
+
+/* stack: below DISTANCE_NODES. */
+static inline void distance_pair_count_near(struct distance_pair_slot *slot, double time,
+                                            uint64_t stack)
+{
+    slot->near +=
+        1 | stack << DISTANCE_NEAR_STACK | (uint64_t)(stack * stack) << DISTANCE_NEAR_SQUARES;
+    slot->pair.time += time;
+    slot->pair.time_squares += time * time;
+    if (__builtin_expect(slot->near >> (DISTANCE_NEAR_BITS - 1) & 1, 0))
+        distance_pair_settle(slot);
+}
 
 struct distance_pairs {
     struct distance_pair_slot *slots; /* open addressing, linear probing, at most 5/8 full */
@@ -225,10 +257,10 @@ static inline uint64_t distance_pair_home(const struct distance_pairs *pairs, ui
     return (key ^ key >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> pairs->shift;
 }
 
-static inline struct distance_pair *distance_pair_at_home(const struct distance_pairs *pairs,
-                                                          uint32_t use, uint32_t reuse)
+static inline struct distance_pair_slot *distance_pair_at_home(const struct distance_pairs *pairs,
+                                                               uint32_t use, uint32_t reuse)
 {
-    return &pairs->slots[distance_pair_home(pairs, use, reuse)].pair;
+    return &pairs->slots[distance_pair_home(pairs, use, reuse)];
 }
 
 /* The pair, made if new; NULL: no memory. Valid until the next call. */
@@ -239,7 +271,7 @@ static inline struct distance_pair *distance_pair_find(struct distance_pairs *pa
                                                        uint32_t reuse,
                                                        const struct distance_memory *memory)
 {
-    struct distance_pair *pair = distance_pair_at_home(pairs, use, reuse);
+    struct distance_pair *pair = &distance_pair_at_home(pairs, use, reuse)->pair;
     if (__builtin_expect(pair->use == use && pair->reuse == reuse, 1))
         return pair;
     return distance_pair_make(pairs, use, reuse, memory);
@@ -251,6 +283,9 @@ struct distance {
     /* location_limit if the table is direct and stacks are kept and nothing was
        refused; else 0 */
     uint64_t fast_limit;
+    /* That of the last access, if it was touched fast: it is the most recent one. UINT64_MAX: none */
+    uint64_t latest;
+    struct distance_place *latest_place;
     uint64_t threshold; /* share, or 0 when exhausted */
     uint64_t share;     /* of 2^32 */
     double weight;      /* 2^32 / share */

@@ -52,6 +52,7 @@ static bool grow(struct distance_pairs *pairs, const struct distance_memory *mem
         return false;
     for (uint64_t i = 0; i < distance_pairs_capacity(pairs); i++) {
         const struct distance_pair *pair = &pairs->slots[i].pair;
+        distance_pair_settle(&pairs->slots[i]);
         if (pair->use)
             *search(&next, pair->use, pair->reuse) = *pair;
     }
@@ -101,9 +102,11 @@ static bool merge_least(struct distance_pairs *pairs, uint64_t count,
     next.slots = memory->map(memory->context, capacity * sizeof *next.slots, false);
     if (!next.slots)
         return false;
-    for (uint64_t i = 0; i < capacity; i++)
+    for (uint64_t i = 0; i < capacity; i++) {
+        distance_pair_settle(&pairs->slots[i]);
         if (pairs->slots[i].pair.use)
             base_least_note(&least, weight_of(&pairs->slots[i].pair));
+    }
     base_least_choose(&least, count);
     for (uint64_t i = 0; i < capacity; i++) {
         struct distance_pair *pair = &pairs->slots[i].pair;
@@ -140,12 +143,27 @@ static bool make_room(struct distance_pairs *pairs, const struct distance_memory
     return distance_pairs_merge(pairs, pairs->most / 4 * 3, pairs->most / 2, memory);
 }
 
+/*
+ * A pair that is counted now will be again: it comes to its home, where it is found without a search. What stood there goes to the place
+ * that becomes free: all slots from its own home up to that one are taken, so that it is still found. A third of all pairs are not
+ * at home else, and the search was a quarter of the time of bzip2.
+ */
+static struct distance_pair *bring_home(struct distance_pairs *pairs, struct distance_pair *pair)
+{
+    struct distance_pair_slot *slot = (struct distance_pair_slot *)pair; /* first in it */
+    struct distance_pair_slot *home = distance_pair_at_home(pairs, pair->use, pair->reuse);
+    struct distance_pair_slot found = *slot;
+    *slot = *home;
+    *home = found;
+    return &home->pair;
+}
+
 struct distance_pair *distance_pair_make(struct distance_pairs *pairs, uint32_t use, uint32_t reuse,
                                          const struct distance_memory *memory)
 {
     struct distance_pair *pair = search(pairs, use, reuse);
     if (pair->use)
-        return pair;
+        return bring_home(pairs, pair);
     if (!make_room(pairs, memory))
         return NULL;
     pair = search(pairs, use, reuse);
@@ -176,7 +194,9 @@ const struct distance_pair *distance_pair_counted(const struct distance *distanc
     const struct distance_pairs *pairs = &distance->pairs;
     /* Each round of merging gives coarser ids, which may have been merged in turn. */
     for (uint32_t left = 8;; left--) {
-        const struct distance_pair *pair = search(pairs, use, reuse);
+        struct distance_pair *pair = search(pairs, use, reuse);
+        if (pair->use)
+            distance_pair_settle((struct distance_pair_slot *)pair);
         if (pair->use || !left || !pairs->most)
             return pair->use ? pair : NULL;
         use = pairs->coarser(pairs->context, use);

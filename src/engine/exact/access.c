@@ -13,38 +13,76 @@
 struct shadow exact_shadow;
 struct distance *exact_distance;
 struct cache_bank exact_caches;
-ULong exact_time, exact_share;
+ULong exact_time;
 UChar exact_scratch[1024] __attribute__((aligned(64)));
 
-#define LOAD(width, type)                                                                          \
-    VG_REGPARM(2) void exact_load_##width(Addr address, ULong id)                                  \
+#define LOAD(name, width, floats)                                                                  \
+    VG_REGPARM(2) void exact_load_##name(Addr address, ULong id)                                   \
     {                                                                                              \
-        shadow_load_fast(&exact_shadow, address, (UInt)id, width, *(const type *)address);         \
+        shadow_load_fast(&exact_shadow, address, (UInt)id, width, (const void *)address, floats);  \
     }
-#define STORE(width, type)                                                                         \
-    VG_REGPARM(3) void exact_store_##width(Addr address, ULong id, ULong before)                   \
+#define STORE(name, width, floats)                                                                 \
+    VG_REGPARM(3) void exact_store_##name(Addr address, ULong id, ULong before)                    \
     {                                                                                              \
-        shadow_store_fast(&exact_shadow, address, (UInt)id, width, before,                         \
-                          *(const type *)address);                                                 \
+        shadow_store_fast(&exact_shadow, address, (UInt)id, width, before, (const void *)address,  \
+                          floats);                                                                 \
+    }
+/* The id in the running thread's context, which is that of the block while it is executed. */
+static inline UInt id_in_block(ULong serial, UInt number)
+{
+    struct exact_block *block = exact_block_number((UInt)serial);
+    if (UNLIKELY(block->context != exact_current))
+        exact_enter_block(block);
+    return (UInt)block->base + number;
+}
+
+static inline UInt id_of(ULong which)
+{
+    return id_in_block(which >> EXACT_NUMBER_BITS, (UInt)which & ((1U << EXACT_NUMBER_BITS) - 1));
+}
+
+#define LATER(name, width, floats)                                                                 \
+    VG_REGPARM(2) void exact_later_load_##name(Addr address, ULong id)                             \
+    {                                                                                              \
+        shadow_load_later(&exact_shadow, address, (UInt)id, width, (const void *)address, floats); \
+    }                                                                                              \
+    VG_REGPARM(3) void exact_later_store_##name(Addr address, ULong id, ULong before)              \
+    {                                                                                              \
+        shadow_store_later(&exact_shadow, address, (UInt)id, width, before, (const void *)address, \
+                           floats);                                                                \
     }
 #define SAMPLED(width, type)                                                                       \
-    VG_REGPARM(2) void exact_sampled_load_##width(Addr address, ULong id)                          \
+    VG_REGPARM(2) void exact_sampled_load_##width(Addr address, ULong which)                       \
     {                                                                                              \
-        shadow_load_sampled_##width(&exact_shadow, address, (UInt)id, *(const type *)address);     \
+        if (shadow_is_passed_over(&exact_shadow, address, width, false))                           \
+            return;                                                                                \
+        shadow_load_sampled_##width(&exact_shadow, address, id_of(which), *(const type *)address); \
     }                                                                                              \
-    VG_REGPARM(3) void exact_sampled_store_##width(Addr address, ULong id, ULong before)           \
+    VG_REGPARM(3) void exact_sampled_store_##width(Addr address, ULong which, ULong before)        \
     {                                                                                              \
-        shadow_store_sampled_##width(&exact_shadow, address, (UInt)id, before,                     \
+        if (shadow_is_passed_over(&exact_shadow, address, width, true))                            \
+            return;                                                                                \
+        shadow_store_sampled_##width(&exact_shadow, address, id_of(which), before,                 \
                                      *(const type *)address);                                      \
     }
-LOAD(1, UChar)
-LOAD(2, UShort)
-LOAD(4, UInt)
-LOAD(8, ULong)
-STORE(1, UChar)
-STORE(2, UShort)
-STORE(4, UInt)
-STORE(8, ULong)
+LOAD(1, 1, false)
+LOAD(2, 2, false)
+LOAD(4, 4, false)
+LOAD(8, 8, false)
+LOAD(float_4, 4, true)
+LOAD(float_8, 8, true)
+STORE(1, 1, false)
+STORE(2, 2, false)
+STORE(4, 4, false)
+STORE(8, 8, false)
+STORE(float_4, 4, true)
+STORE(float_8, 8, true)
+LATER(1, 1, false)
+LATER(2, 2, false)
+LATER(4, 4, false)
+LATER(8, 8, false)
+LATER(float_4, 4, true)
+LATER(float_8, 8, true)
 SAMPLED(1, UChar)
 SAMPLED(2, UShort)
 SAMPLED(4, UInt)
@@ -78,9 +116,41 @@ VG_REGPARM(3) void exact_store_wide(Addr address, ULong id, ULong bytes)
     }
 }
 
-VG_REGPARM(3) void exact_reuse(Addr address, ULong id, ULong packed)
+VG_REGPARM(3) void exact_sampled_load_wide(Addr address, ULong which, ULong bytes)
 {
-    distance_access(exact_distance, address, (UInt)packed, (UInt)id, exact_time + (packed >> 32));
+    exact_load_wide(address, id_of(which), bytes);
+}
+
+VG_REGPARM(3) void exact_sampled_store_wide(Addr address, ULong which, ULong bytes)
+{
+    exact_store_wide(address, id_of(which), bytes);
+}
+
+static inline __attribute__((always_inline)) void reuse(Addr address, ULong base, ULong packed,
+                                                        UInt bytes)
+{
+    UInt number = (UInt)packed & ((1U << EXACT_NUMBER_BITS) - 1);
+    ULong pending = packed >> EXACT_NUMBER_BITS & ((1U << EXACT_PENDING_BITS) - 1);
+    distance_access(exact_distance, address, bytes, (UInt)base + number, exact_time + pending);
+}
+
+#define REUSE(width)                                                                               \
+    VG_REGPARM(3) void exact_reuse_##width(Addr address, ULong base, ULong packed)                 \
+    {                                                                                              \
+        reuse(address, base, packed, width);                                                       \
+    }                                                                                              \
+    VG_REGPARM(3) void exact_sampled_reuse_##width(Addr address, ULong serial, ULong packed)       \
+    {                                                                                              \
+        reuse(address, id_in_block(serial, 0), packed, width);                                     \
+    }
+REUSE(1)
+REUSE(2)
+REUSE(4)
+REUSE(8)
+
+VG_REGPARM(3) void exact_reuse(Addr address, ULong base, ULong packed)
+{
+    reuse(address, base, packed, (UInt)(packed >> (EXACT_NUMBER_BITS + EXACT_PENDING_BITS)));
 }
 
 VG_REGPARM(3) void exact_reuse_maybe(Addr address, ULong id, ULong bytes)
@@ -88,9 +158,64 @@ VG_REGPARM(3) void exact_reuse_maybe(Addr address, ULong id, ULong bytes)
     distance_access(exact_distance, address, (UInt)bytes, (UInt)id, ++exact_time);
 }
 
-VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
+VG_REGPARM(3) void exact_sampled_reuse(Addr address, ULong serial, ULong packed)
 {
+    exact_reuse(address, id_in_block(serial, 0), packed);
+}
+
+VG_REGPARM(3) void exact_sampled_reuse_maybe(Addr address, ULong which, ULong bytes)
+{
+    exact_reuse_maybe(address, id_of(which), bytes);
+}
+
+/* ---- simulated caches ----------------------------------------------------------------------- */
+
+static SizeT spot_bytes(void)
+{
+    return sizeof(struct exact_spot) + exact_caches.count * sizeof(ULong);
+}
+
+void exact_spots_make(struct exact_block *block)
+{
+    if (!block->spots && block->count)
+        block->spots = VG_(calloc)("headroom.spot", block->count, spot_bytes());
+}
+
+struct exact_spot *exact_spot_of(const struct exact_block *block, UInt access)
+{
+    return (struct exact_spot *)((UChar *)block->spots + access * spot_bytes());
+}
+
+void exact_spots_reset(void)
+{
+    for (UInt i = 0; i < exact_blocks_count(); i++) {
+        const struct exact_block *block = exact_block_number(i);
+        if (block->spots)
+            VG_(memset)(block->spots, 0, block->count * spot_bytes());
+    }
+}
+
+VG_REGPARM(3) void exact_cache(Addr address, struct exact_spot *spot, ULong bytes)
+{
+    ULong before[CACHE_MAX];
+    ULong step = address < spot->last ? spot->last - address : address - spot->last;
+    if (!spot->accesses++ || address < spot->low)
+        spot->low = address;
+    if (address + bytes > spot->end)
+        spot->end = address + bytes;
+    spot->bytes += bytes;
+    spot->last = address;
+    if (step == spot->step)
+        spot->votes++;
+    else if (spot->votes)
+        spot->votes--;
+    else
+        spot->step = step;
+    for (UInt i = 0; i < exact_caches.count; i++)
+        before[i] = exact_caches.caches[i].misses;
     cache_bank_access(&exact_caches, address, (UInt)bytes);
+    for (UInt i = 0; i < exact_caches.count; i++)
+        spot->misses[i] += exact_caches.caches[i].misses - before[i];
 }
 
 /* Three quarters of 2^21 slots: 64 MiB, and as much again while they are moved. */
@@ -111,9 +236,9 @@ static void init_caches(void)
 }
 
 /*
- * Of a sample: an epoch is so many calls and rounds of loops. Short, so that a location is drawn at random times, some hundred times even in a
- * phase of the program of a hundredth of a second; shorter, and the accesses that tell what became of the last one that was
- * drawn would be most of those followed.
+ * With a sample: calls and iterations of loops in an epoch. So few that a location is drawn at random times, some hundred times even in
+ * a phase of the program that takes a hundredth of a second; with fewer, most accesses that are followed would be those that follow the
+ * last one of an epoch.
  */
 enum { EPOCH_TICKS = 128 };
 ULong exact_ticks = EPOCH_TICKS;
@@ -133,17 +258,20 @@ static void init_sample(void)
         exact_fail("the address space for a sample of locations was refused");
 }
 
+static void init_shadow(void)
+{
+    if (shadow_init(&exact_shadow, EXACT_PROGRAM_END, SHADOW_IDS_MAX, exact_options.fp_tolerance,
+                    &exact_memory) != BASE_OK)
+        exact_fail("the address space for shadow memory was refused");
+    init_sample();
+    shadow_bound_pairs(&exact_shadow,
+                       &(struct shadow_bound){.most = PAIRS_MAX, .coarser = exact_coarser});
+}
+
 void exact_access_init(void)
 {
-    exact_share = exact_options.share;
-    if (exact_options.kinds && shadow_init(&exact_shadow, EXACT_PROGRAM_END, SHADOW_IDS_MAX,
-                                           exact_options.fp_tolerance, &exact_memory) != BASE_OK)
-        exact_fail("the address space for shadow memory was refused");
     if (exact_options.kinds)
-        init_sample();
-    if (exact_options.kinds)
-        shadow_bound_pairs(&exact_shadow,
-                           &(struct shadow_bound){.most = PAIRS_MAX, .coarser = exact_coarser});
+        init_shadow();
     init_caches();
     if (exact_options.unit_shift < 0)
         return;

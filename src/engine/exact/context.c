@@ -221,14 +221,74 @@ static UInt activate(UInt context, const struct exact_block *block)
     return base;
 }
 
+/*
+ * Many programs have a few blocks, of allocators and the like, in hundreds of contexts, which come in turn: each of them looks up one
+ * word of a table of the block's own, where the table of seats would be a miss in all caches.
+ */
+enum { MET_MOST = 1 << 14, MET_ALTOGETHER = 1 << 22 /* 48 MiB */ };
+static UInt met_altogether;
+
+static void forget_met(struct exact_met *met, UInt count)
+{
+    for (UInt i = 0; i < count; i++)
+        met[i] = (struct exact_met){.context = NO_CONTEXT};
+}
+
+void exact_block_begin_contexts(struct exact_block *block)
+{
+    block->context = block->call_context = NO_CONTEXT;
+    block->met = block->met_first;
+    block->met_count = MET_FEWEST;
+    forget_met(block->met, MET_FEWEST);
+}
+
+static struct exact_met *met_in(const struct exact_block *block, UInt context)
+{
+    return &block->met[context & (block->met_count - 1)];
+}
+
+static void widen(struct exact_block *block)
+{
+    struct exact_met *old = block->met;
+    UInt count = block->met_count;
+    met_altogether += count;
+    block->met_count *= 2;
+    block->met = VG_(malloc)("headroom.met", block->met_count * sizeof *block->met);
+    block->displaced = 0;
+    forget_met(block->met, block->met_count);
+    for (UInt i = 0; i < count; i++)
+        if (old[i].context != NO_CONTEXT)
+            *met_in(block, old[i].context) = old[i];
+    if (old != block->met_first)
+        VG_(free)(old);
+}
+
+/* Has made room for another: as often as the table is large, and it is too small. */
+static __attribute__((noinline)) struct exact_met *meet(struct exact_block *block, UInt context)
+{
+    struct exact_met *met = met_in(block, context);
+    block->displaced += met->context != NO_CONTEXT;
+    if (block->displaced > block->met_count && block->met_count < MET_MOST &&
+        met_altogether < MET_ALTOGETHER) {
+        widen(block);
+        met = met_in(block, context);
+    }
+    *met = (struct exact_met){context, 0, NO_CONTEXT};
+    return met;
+}
+
+static inline struct exact_met *met_now(struct exact_block *block)
+{
+    struct exact_met *met = met_in(block, exact_current);
+    return LIKELY(met->context == exact_current) ? met : meet(block, exact_current);
+}
+
 VG_REGPARM(1) void exact_enter_block(struct exact_block *block)
 {
-    UInt slot = exact_current % LATELY;
-    if (UNLIKELY(block->lately[slot].context != exact_current)) {
-        block->lately[slot].base = activate(exact_current, block);
-        block->lately[slot].context = exact_current;
-    }
-    block->base = block->lately[slot].base;
+    struct exact_met *met = met_now(block);
+    if (UNLIKELY(!met->base))
+        met->base = activate(exact_current, block);
+    block->base = met->base;
     block->context = exact_current;
 }
 
@@ -444,8 +504,11 @@ VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_bloc
         exact_current = block->call_child;
         return;
     }
+    struct exact_met *met = met_now(block);
+    if (UNLIKELY(met->child == NO_CONTEXT))
+        met->child = child_of(exact_current, block->module, return_address);
     block->call_context = exact_current;
-    block->call_child = exact_current = child_of(exact_current, block->module, return_address);
+    block->call_child = exact_current = met->child;
 }
 
 VG_REGPARM(2) void exact_on_return(Addr sp, Addr target)

@@ -10,6 +10,8 @@
  *
  *   main.c        registration, options, the end
  *   instrument.c  code added to the program's
+ *   jobs.h        threads that count: jobs.c
+ *   state.c       code taken away from it
  *   context.c     calling contexts; stacks of threads, signals, coroutines
  *   access.c      what the added code calls
  *   path.h        paths and their contexts: graphs.c, path.c, follow.c, path_output.c
@@ -54,6 +56,7 @@ struct exact_options {
     UInt kinds;  /* wire_kind_bits; 0: no detection of waste */
     float fp_tolerance;
     ULong waste_share, waste_seed; /* of locations, of 2^32; which */
+    UInt jobs;                     /* threads for waste, the program's own among them */
     Int unit_shift;                /* reuse: 0, 3, 6; -1: none */
     Bool stack;
     ULong share; /* of 2^32 */
@@ -81,24 +84,32 @@ struct exact_access {
     Bool store;
 };
 
-enum { LATELY = 16 };
+/* A context that a block was executed in, its first id there, and the context of the callee if the block ends with a call. */
+struct exact_met {
+    UInt context; /* NO_CONTEXT: none */
+    UInt base;    /* 0: not known yet */
+    UInt child;   /* NO_CONTEXT: not known yet */
+};
+enum { MET_FEWEST = 4 };
 
 /*
  * A translated block. Under one calling context its accesses have consecutive ids:
  * base, base + 1, ... The base under the context met last is cached here, so that code that stays in
- * one context compares one word a block.
+ * one context compares one word a block. Others met lately are in a table by their numbers, which grows when they displace each other.
  */
 struct exact_block {
-    ULong base;   /* under context `context` */
-    UInt context; /* NO_CONTEXT at first */
-    struct {
-        UInt context, base;
-    } lately[LATELY];              /* other contexts met lately, by number */
+    ULong base;     /* under context `context` */
+    UInt context;   /* NO_CONTEXT at first */
+    UInt met_count; /* a power of two */
+    struct exact_met *met;
+    UInt displaced;                /* since the table has grown */
     UInt call_context, call_child; /* the call that ends the block, likewise */
+    struct exact_met met_first[MET_FEWEST];
     UInt serial, count, module;
     Addr start;
     ULong hash; /* of the accesses: a new translation of the same code is the same block */
     struct exact_block *next;
+    void *spots; /* of each access (exact_spot_of); NULL: no caches are simulated */
     struct exact_access accesses[];
 };
 enum { NO_CONTEXT = 0xffffffff };
@@ -106,7 +117,7 @@ enum { NO_CONTEXT = 0xffffffff };
 void exact_blocks_init(void);
 /* A block for these accesses: an earlier one if the code is the same. */
 struct exact_block *exact_block_for(Addr start, const struct exact_access *accesses, UInt count);
-const struct exact_block *exact_block_number(UInt serial);
+struct exact_block *exact_block_number(UInt serial);
 UInt exact_blocks_count(void);
 
 /* ---- contexts (context.c) --------------------------------------------------------------- */
@@ -131,6 +142,8 @@ extern Addr exact_top;
 enum { EXACT_NEAR = 1 << 12 };
 
 void exact_contexts_init(void);
+/* None is met yet. */
+void exact_block_begin_contexts(struct exact_block *block);
 /* Helpers of added code. */
 VG_REGPARM(1) void exact_enter_block(struct exact_block *block);
 VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block);
@@ -186,6 +199,19 @@ extern struct shadow exact_shadow;
 extern struct distance *exact_distance;
 extern struct cache_bank exact_caches;
 extern ULong exact_time; /* accesses so far, for reuse; added code adds to it */
+
+/* What an access of a block was to the simulated caches, whatever the context. */
+struct exact_spot {
+    ULong accesses, bytes;
+    Addr low, end; /* of the memory that it touched */
+    Addr last;
+    ULong step,
+        votes; /* from one execution to the next: what most of them have, if more than half have it (Boyer, Moore) */
+    ULong misses[]; /* of each cache */
+};
+void exact_spots_make(struct exact_block *block); /* once for all */
+struct exact_spot *exact_spot_of(const struct exact_block *block, UInt access);
+void exact_spots_reset(void);
 
 void exact_access_init(void);
 

@@ -12,6 +12,7 @@
 #include "exact/instrument.h"
 
 #include "exact/code.h"
+#include "exact/jobs.h"
 #include "exact/path.h"
 #include "exact/sharing.h"
 #include "exact/window.h"
@@ -52,9 +53,7 @@ struct exact_block *exact_block_for(Addr start, const struct exact_access *acces
     tl_assert2(blocks_count < BLOCKS_MAX, "headroom: too much code\n");
     struct exact_block *block =
         VG_(calloc)("headroom.block", 1, sizeof *block + count * sizeof *accesses);
-    block->context = block->call_context = NO_CONTEXT;
-    for (UInt i = 0; i < LATELY; i++)
-        block->lately[i].context = NO_CONTEXT;
+    exact_block_begin_contexts(block);
     block->serial = blocks_count;
     block->count = count;
     block->module = module;
@@ -67,7 +66,7 @@ struct exact_block *exact_block_for(Addr start, const struct exact_access *acces
     return block;
 }
 
-const struct exact_block *exact_block_number(UInt serial)
+struct exact_block *exact_block_number(UInt serial)
 {
     return blocks[serial];
 }
@@ -260,12 +259,22 @@ static void find_accesses(const IRSB *code)
 
 /* ---- added code ---------------------------------------------------------------------------- */
 
+/* With a sample of locations: what has been computed for an address. Instructions that load and store have it twice. */
+enum { LOCATED = 4 };
+struct located {
+    IRTemp address; /* + offset */
+    UInt offset;
+    IRExpr *known; /* number of the location's state, I64; NULL: nothing here */
+};
+
 struct builder {
     IRSB *out;
     struct exact_block *block;
     IRTemp base;  /* id of access 0, I64 */
     UInt next;    /* of found.numbers */
     UInt pending; /* accesses since exact_time was brought up to date */
+    struct located located[LOCATED];
+    UInt located_turn;
     struct exact_follow follow;
     struct exact_windowing windowing;
 };
@@ -283,6 +292,25 @@ static void begin_block(struct builder *builder)
     addStmtToIRSB(
         out, IRStmt_WrTmp(builder->base,
                           IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&builder->block->base))));
+}
+
+static Bool reuse_is_sampled(void)
+{
+    return exact_options.unit_shift >= 0 && exact_options.share >> 32 == 0;
+}
+
+/* Does anything need the ids of accesses, whatever they touch? */
+static Bool needs_ids(void)
+{
+    return exact_options.trace || exact_options.sharing ||
+           (exact_options.kinds && !exact_shadow.locations) ||
+           (exact_options.unit_shift >= 0 && !reuse_is_sampled());
+}
+
+/* For helpers of a sample of locations. */
+static IRExpr *which_of(const struct builder *builder, UInt number)
+{
+    return constant((ULong)builder->block->serial << EXACT_NUMBER_BITS | number);
 }
 
 static IRExpr *id_of(struct builder *builder, UInt number)
@@ -306,39 +334,41 @@ static void settle_time(struct builder *builder)
     builder->pending = 0;
 }
 
-/* Does the sample of locations hold the access? As distance_keeps; true also where it may reach
-   into another location. */
+/* Does the sample of locations hold the access? As distance_keeps, in one comparison; true also where it may reach
+   into another location. NULL: it does so always. */
 static IRExpr *kept(struct builder *builder, IRExpr *address, UInt bytes)
 {
     IRSB *out = builder->out;
+    ULong unit = 1ULL << exact_options.unit_shift;
+    if (bytes > unit)
+        return NULL;
     IRExpr *location =
         assign(out, Ity_I64,
                IRExpr_Binop(Iop_Shr64, address,
                             IRExpr_Const(IRConst_U8((UChar)exact_options.unit_shift))));
     IRExpr *product = assign(
         out, Ity_I64, IRExpr_Binop(Iop_Mul64, location, constant(UINT64_C(0x9e3779b97f4a7c15))));
-    IRExpr *hash =
-        assign(out, Ity_I64, IRExpr_Binop(Iop_Shr64, product, IRExpr_Const(IRConst_U8(32))));
-    IRExpr *share =
-        assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&exact_share)));
-    IRExpr *in = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, hash, share));
-    ULong unit = 1ULL << exact_options.unit_shift;
+    IRExpr *below = constant(exact_options.share << 32);
     if (bytes <= 1)
-        return in;
+        return assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, product, below));
+    /* How many units behind the first the last byte is in, 0 or 1, less one: 1 makes the product 0, which is below any share. */
     IRExpr *offset = assign(out, Ity_I64, IRExpr_Binop(Iop_And64, address, constant(unit - 1)));
-    IRExpr *crosses =
-        bytes > unit
-            ? IRExpr_Const(IRConst_U1(True))
-            : assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, constant(unit - bytes), offset));
-    IRExpr *in32 = assign(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, in));
-    IRExpr *crosses32 = assign(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, crosses));
-    IRExpr *either = assign(out, Ity_I32, IRExpr_Binop(Iop_Or32, in32, crosses32));
-    return assign(out, Ity_I1, IRExpr_Unop(Iop_32to1, either));
+    IRExpr *last = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, offset, constant(bytes - 1)));
+    IRExpr *crosses = assign(
+        out, Ity_I64,
+        IRExpr_Binop(Iop_Shr64, last, IRExpr_Const(IRConst_U8((UChar)exact_options.unit_shift))));
+    IRExpr *mask = assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, crosses, constant(1)));
+    IRExpr *in = assign(out, Ity_I64, IRExpr_Binop(Iop_And64, product, mask));
+    return assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, in, below));
 }
 
-/* Of a sample of locations: does what the byte of a location says, 0 or 1, hand its accesses over? The bits of addresses that no map
-   has are cut off: above it there are no locations, and those that stand in their stead only make some accesses not count as outside. */
-static IRExpr *drawn(IRSB *out, IRExpr *address, UInt offset)
+/*
+ * With a sample of locations: the state of that of the address. Bits of the address above those that the table of locations covers are cut
+ * off: with another location in its place, an access beyond may not be counted as outside. Accesses of the block that were handed over since
+ * it was read may have changed it: from unknown, to what was loaded or stored while drawn, or to what nothing is left of, each of
+ * which is handed over at most once more than need be.
+ */
+static IRExpr *read_state(IRSB *out, IRExpr *address, UInt offset)
 {
     enum { CUT = 21 };
     _Static_assert(EXACT_PROGRAM_END == UINT64_C(1) << (64 - CUT),
@@ -350,14 +380,40 @@ static IRExpr *drawn(IRSB *out, IRExpr *address, UInt offset)
     IRExpr *number =
         assign(out, Ity_I64,
                IRExpr_Binop(Iop_Shr64, low, IRExpr_Const(IRConst_U8(CUT + SHADOW_LOCATION_SHIFT))));
-    IRExpr *at = assign(out, Ity_I64,
-                        IRExpr_Binop(Iop_Add64, number, constant((Addr)exact_shadow.locations)));
-    IRExpr *slot =
+    IRExpr *twice =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Shl64, number, IRExpr_Const(IRConst_U8(1))));
+    IRExpr *place = assign(out, Ity_I64,
+                           IRExpr_Binop(Iop_Add64, constant((Addr)exact_shadow.locations), twice));
+    IRExpr *known = assign(out, Ity_I16, IRExpr_Load(Iend_LE, Ity_I16, place));
+    return assign(out, Ity_I64, IRExpr_Unop(Iop_16Uto64, known));
+}
+
+static IRExpr *state_of(struct builder *builder, IRExpr *address, UInt offset)
+{
+    if (address->tag != Iex_RdTmp)
+        return read_state(builder->out, address, offset);
+    for (UInt i = 0; i < LOCATED; i++) {
+        const struct located *located = &builder->located[i];
+        if (located->known && located->address == address->Iex.RdTmp.tmp &&
+            located->offset == offset)
+            return located->known;
+    }
+    IRExpr *known = read_state(builder->out, address, offset);
+    builder->located[builder->located_turn++ % LOCATED] =
+        (struct located){address->Iex.RdTmp.tmp, offset, known};
+    return known;
+}
+
+/* 1 if such accesses to the location of the address are handed over, else 0. */
+static IRExpr *drawn(struct builder *builder, IRExpr *address, UInt offset, Bool store)
+{
+    IRSB *out = builder->out;
+    IRExpr *wide = state_of(builder, address, offset);
+    IRExpr *at =
         assign(out, Ity_I64,
-               IRExpr_Unop(Iop_8Uto64, assign(out, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at))));
-    at = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, slot, constant((Addr)exact_shadow.drawn)));
-    return assign(out, Ity_I64,
-                  IRExpr_Unop(Iop_8Uto64, assign(out, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at))));
+               IRExpr_Binop(Iop_Add64, wide, constant((Addr)exact_shadow.handed[store != False])));
+    IRExpr *byte = assign(out, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8, at));
+    return assign(out, Ity_I64, IRExpr_Unop(Iop_8Uto64, byte));
 }
 
 static IRExpr *either(IRSB *out, IRExpr *one, IRExpr *other)
@@ -366,34 +422,32 @@ static IRExpr *either(IRSB *out, IRExpr *one, IRExpr *other)
 }
 
 /*
- * Must an access be handed to shadow, if it happens? Short ones that reach into a second location always, because they are few: 1
- * if the last byte's number in the first location has a fifth bit.
+ * Must an access be handed to shadow, if it happens? As shadow_is_left_out; but short ones that reach into a second location always,
+ * because they are few: the addresses of their first and last bytes differ in the fifth bit.
  */
-static IRExpr *handed(struct builder *builder, IRExpr *address, UInt bytes, IRExpr *guard)
+static IRExpr *handed(struct builder *builder, IRExpr *address, UInt bytes, Bool store,
+                      IRExpr *guard)
 {
     enum { LOCATION = 1 << SHADOW_LOCATION_SHIFT, SHORT = 8, MOST_BYTES = 2 * LOCATION };
     IRSB *out = builder->out;
     if (!exact_shadow.locations || bytes > MOST_BYTES)
         return guard;
-    IRExpr *any = drawn(out, address, 0);
+    IRExpr *any = drawn(builder, address, 0, store);
     if (bytes > 1 && bytes <= SHORT) {
-        IRExpr *offset =
-            assign(out, Ity_I64, IRExpr_Binop(Iop_And64, address, constant(LOCATION - 1)));
-        IRExpr *last = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, offset, constant(bytes - 1)));
-        any = either(
-            out, any,
-            assign(out, Ity_I64,
-                   IRExpr_Binop(Iop_Shr64, last, IRExpr_Const(IRConst_U8(SHADOW_LOCATION_SHIFT)))));
+        IRExpr *last = assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, address, constant(bytes - 1)));
+        IRExpr *differ = assign(out, Ity_I64, IRExpr_Binop(Iop_Xor64, last, address));
+        any = either(out, assign(out, Ity_I64, IRExpr_Binop(Iop_And64, differ, constant(LOCATION))),
+                     any);
     }
     if (bytes > LOCATION)
-        any = either(out, any, drawn(out, address, LOCATION));
+        any = either(out, any, drawn(builder, address, LOCATION, store));
     if (bytes > SHORT)
-        any = either(out, any, drawn(out, address, bytes - 1));
-    IRExpr *matters = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, any, constant(0)));
+        any = either(out, any, drawn(builder, address, bytes - 1, store));
+    IRExpr *matters = assign(out, Ity_I1, IRExpr_Unop(Iop_CmpNEZ64, any));
     return guard ? assign(out, Ity_I1, IRExpr_Binop(Iop_And1, matters, guard)) : matters;
 }
 
-/* A call, or a jump that may lead to where the block begins or before: as often as something is done again. */
+/* Does the block end with a call, or can it jump back to its start or before? Then something is done again. */
 static Bool is_tick(const IRSB *code, Addr start)
 {
     if (code->jumpkind == Ijk_Call ||
@@ -405,7 +459,7 @@ static Bool is_tick(const IRSB *code, Addr start)
     return False;
 }
 
-/* Time of a sample of locations. */
+/* With a sample of locations: one less until the next epoch. */
 static void add_tick(IRSB *out)
 {
     IRExpr *place = constant((Addr)&exact_ticks);
@@ -416,29 +470,45 @@ static void add_tick(IRSB *out)
     CALL(out, 0, exact_epoch_over, mkIRExprVec_0(), over);
 }
 
+/* For an access of 1, 2, 4 or 8 bytes; NULL: others. */
+static void *helper_of(const struct exact_access *access)
+{
+#define HELPERS(prefix)                                                                            \
+    {                                                                                              \
+        [1] = exact_##prefix##_1, [2] = exact_##prefix##_2, [4] = exact_##prefix##_4,              \
+        [8] = exact_##prefix##_8                                                                   \
+    }
+    enum { AT_ONCE, LATER, SAMPLED };
+    static void *const helpers[3][2][9] = {{HELPERS(load), HELPERS(store)},
+                                           {HELPERS(later_load), HELPERS(later_store)},
+                                           {HELPERS(sampled_load), HELPERS(sampled_store)}};
+#undef HELPERS
+    static void *const of_floats[2][2][2] = {
+        {{exact_load_float_4, exact_load_float_8}, {exact_store_float_4, exact_store_float_8}},
+        {{exact_later_load_float_4, exact_later_load_float_8},
+         {exact_later_store_float_4, exact_later_store_float_8}}};
+    UInt bytes = access->bytes;
+    UInt how = exact_shadow.locations ? SAMPLED : exact_later ? LATER : AT_ONCE;
+    if (bytes > 8)
+        return NULL;
+    if (how != SAMPLED && (bytes == 4 || bytes == 8) && access->element == (SHADOW_FLOAT | bytes))
+        return of_floats[how][access->store != 0][bytes == 8];
+    return helpers[how][access->store != 0][bytes];
+}
+
+/* id: with a sample, which access it is. */
 static void add_waste(struct builder *builder, const struct exact_access *access, IRExpr *address,
                       IRExpr *id, IRExpr *before, IRExpr *guard)
 {
-    static void *const loads[9] = {
-        [1] = exact_load_1, [2] = exact_load_2, [4] = exact_load_4, [8] = exact_load_8};
-    static void *const stores[9] = {
-        [1] = exact_store_1, [2] = exact_store_2, [4] = exact_store_4, [8] = exact_store_8};
-    static void *const sampled_loads[9] = {[1] = exact_sampled_load_1,
-                                           [2] = exact_sampled_load_2,
-                                           [4] = exact_sampled_load_4,
-                                           [8] = exact_sampled_load_8};
-    static void *const sampled_stores[9] = {[1] = exact_sampled_store_1,
-                                            [2] = exact_sampled_store_2,
-                                            [4] = exact_sampled_store_4,
-                                            [8] = exact_sampled_store_8};
     IRSB *out = builder->out;
     UInt bytes = access->bytes;
-    Bool sampled = exact_shadow.locations != NULL;
-    void *const helper = bytes > 8       ? NULL
-                         : access->store ? (sampled ? sampled_stores : stores)[bytes]
-                                         : (sampled ? sampled_loads : loads)[bytes];
-    guard = handed(builder, address, bytes, guard);
-    if (!access->store && helper)
+    void *helper = helper_of(access);
+    guard = handed(builder, address, bytes, access->store, guard);
+    if (exact_shadow.locations && !access->store && !helper)
+        CALL(out, 3, exact_sampled_load_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
+    else if (exact_shadow.locations && access->store && !(before && helper))
+        CALL(out, 3, exact_sampled_store_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
+    else if (!access->store && helper)
         add_call(out, "exact_load", helper, 2, mkIRExprVec_2(address, id), guard);
     else if (!access->store)
         CALL(out, 3, exact_load_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
@@ -448,21 +518,52 @@ static void add_waste(struct builder *builder, const struct exact_access *access
         CALL(out, 3, exact_store_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
 }
 
-static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt bytes,
+/*
+ * Arguments of helpers are computed whether they are called or not: nothing but what is there already, and a constant, which VEX can
+ * write in four bytes if it is below a million.
+ */
+_Static_assert((UInt)ACCESSES_MAX <= 1U << EXACT_NUMBER_BITS, "numbers of a block's accesses fit");
+_Static_assert((UInt)ACCESSES_MAX < 1U << EXACT_PENDING_BITS, "so does how many there are");
+static void add_counted_reuse(struct builder *builder, UInt number, IRExpr *address, UInt bytes)
+{
+    static void *const helpers[2][9] = {
+        {exact_reuse, exact_reuse_1, exact_reuse_2, NULL, exact_reuse_4, [8] = exact_reuse_8},
+        {exact_sampled_reuse, exact_sampled_reuse_1, exact_sampled_reuse_2, NULL,
+         exact_sampled_reuse_4, [8] = exact_sampled_reuse_8}};
+    Bool sampled = reuse_is_sampled();
+    ULong packed = (ULong)++builder->pending << EXACT_NUMBER_BITS | number;
+    void *helper = bytes <= 8 ? helpers[sampled][bytes] : NULL;
+    if (!helper) {
+        packed |= (ULong)bytes << (EXACT_NUMBER_BITS + EXACT_PENDING_BITS);
+        helper = helpers[sampled][0];
+    }
+    IRExpr *block = sampled ? constant(builder->block->serial) : IRExpr_RdTmp(builder->base);
+    add_call(builder->out, "exact_reuse", helper, 3,
+             mkIRExprVec_3(address, block, constant(packed)),
+             sampled ? kept(builder, address, bytes) : NULL);
+}
+
+static void add_reuse(struct builder *builder, UInt number, IRExpr *address, IRExpr *id,
                       IRExpr *guard)
 {
-    if (exact_options.caches_count) /* a call of its own: caches see all locations, a sample not */
-        CALL(builder->out, 2, exact_cache, mkIRExprVec_2(address, constant(bytes)), guard);
+    UInt bytes = found.accesses[number].bytes;
+    /* A call of its own: caches see all locations, a sample not. */
+    if (exact_options.caches_count) {
+        const struct exact_spot *spot = exact_spot_of(builder->block, number);
+        CALL(builder->out, 3, exact_cache,
+             mkIRExprVec_3(address, constant((Addr)spot), constant(bytes)), guard);
+    }
     if (guard) { /* may not happen: counted by the helper */
         settle_time(builder);
-        CALL(builder->out, 3, exact_reuse_maybe, mkIRExprVec_3(address, id, constant(bytes)),
-             guard);
+        if (reuse_is_sampled())
+            CALL(builder->out, 3, exact_sampled_reuse_maybe,
+                 mkIRExprVec_3(address, which_of(builder, number), constant(bytes)), guard);
+        else
+            CALL(builder->out, 3, exact_reuse_maybe, mkIRExprVec_3(address, id, constant(bytes)),
+                 guard);
         return;
     }
-    builder->pending++;
-    ULong packed = (ULong)builder->pending << 32 | bytes;
-    IRExpr *keeps = exact_options.share >> 32 ? NULL : kept(builder, address, bytes);
-    CALL(builder->out, 3, exact_reuse, mkIRExprVec_3(address, id, constant(packed)), keeps);
+    add_counted_reuse(builder, number, address, bytes);
 }
 
 static void add_sharing(IRSB *out, IRExpr *address, IRExpr *id, UInt bytes, UInt kind,
@@ -495,11 +596,12 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
         exact_follow_access(&builder->follow, address, bytes, access->store, guard);
         return;
     }
-    IRExpr *id = id_of(builder, number);
+    IRExpr *id = needs_ids() ? id_of(builder, number) : NULL;
     if (exact_options.kinds)
-        add_waste(builder, access, address, id, before, guard);
+        add_waste(builder, access, address, exact_shadow.locations ? which_of(builder, number) : id,
+                  before, guard);
     if (exact_options.unit_shift >= 0)
-        add_reuse(builder, address, id, bytes, guard);
+        add_reuse(builder, number, address, id, guard);
     if (exact_options.sharing && !found.locked[number])
         add_sharing(builder->out, address, id, bytes,
                     access->store ? TRANSFER_WRITE : TRANSFER_READ, guard);
@@ -621,6 +723,8 @@ static void end_block(struct builder *builder, Addr after)
         exact_follow_end(&builder->follow, after);
     if (exact_objects && out->jumpkind == Ijk_Ret)
         exact_calls_add_return(out);
+    if (exact_transfer && out->jumpkind == Ijk_Yield)
+        CALL(out, 0, exact_sharing_pause, mkIRExprVec_0(), NULL);
     if (out->jumpkind != Ijk_Call && out->jumpkind != Ijk_Ret &&
         (out->jumpkind != Ijk_Boring || out->next->tag == Iex_Const))
         return;
@@ -671,7 +775,9 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
     builder.follow.out = builder.windowing.out = builder.out;
     if (!exact_options.graphs)
         builder.block = exact_block_for(start, found.accesses, found.count);
-    if (!exact_options.graphs && found.count)
+    if (!exact_options.graphs && exact_options.caches_count)
+        exact_spots_make(builder.block);
+    if (!exact_options.graphs && found.count && needs_ids())
         begin_block(&builder);
     if (exact_shadow.locations && is_tick(code, start))
         add_tick(builder.out);
@@ -693,5 +799,5 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
             add_statement(&builder, statement);
     }
     end_block(&builder, after);
-    return builder.out;
+    return exact_drop_unseen(builder.out);
 }

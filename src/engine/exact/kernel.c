@@ -6,6 +6,7 @@
  */
 #include "exact/instrument.h"
 
+#include "exact/jobs.h"
 #include "exact/path.h"
 #include "exact/sharing.h"
 
@@ -211,6 +212,9 @@ static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt cou
         refuse_our_memory(arguments);
     forget_before(tid);
     syscalls[tid] = number;
+    /* Only a process of one thread may take another namespace of users. */
+    if (number == __NR_unshare || number == __NR_setns)
+        exact_jobs_end();
     if (exact_transfer)
         exact_sharing_before_syscall(tid, number, arguments);
     /* Valgrind starts anew in the program that is executed: what was counted is written now. If

@@ -2,6 +2,7 @@
 /* Registers the tool with Valgrind and parses its options; see exact.h. */
 #include "exact/instrument.h"
 
+#include "exact/jobs.h"
 #include "exact/path.h"
 #include "exact/sharing.h"
 #include "exact/window.h"
@@ -17,6 +18,7 @@
 struct exact_options exact_options = {.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD,
                                       .fp_tolerance = 0.01F,
                                       .waste_share = 1ULL << 32,
+                                      .jobs = 1,
                                       .unit_shift = -1,
                                       .follow = True,
                                       .stack = True,
@@ -73,6 +75,7 @@ static Bool take_option(const HChar *argument)
         exact_options.waste_share = (ULong)number;
     } else if (VG_BINT_CLO(argument, "--waste-seed", number, 0, 0x7fffffffffffffffLL)) {
         exact_options.waste_seed = (ULong)number;
+    } else if (VG_BINT_CLO(argument, "--jobs", exact_options.jobs, 1, SHADOW_PARTS_MAX)) {
     } else if (VG_STR_CLO(argument, "--reuse", text)) {
         choose_unit(text);
     } else if (VG_BOOL_CLO(argument, "--stack", exact_options.stack)) {
@@ -161,6 +164,7 @@ static void after_options(void)
         exact_path_init();
     exact_windows_init();
     exact_access_init();
+    exact_jobs_init();
     Bool observed = exact_options.kinds || exact_options.unit_shift >= 0;
     if (exact_options.log && (observed || exact_options.sharing)) {
         exact_threads_follow();
@@ -182,6 +186,13 @@ static void end(Int exit_code)
     exact_trace_end();
 }
 
+/* The child has what was counted by then, whole. */
+static void before_fork(ThreadId tid)
+{
+    (void)tid;
+    exact_jobs_wait();
+}
+
 static void forked(ThreadId tid)
 {
     (void)tid;
@@ -189,6 +200,7 @@ static void forked(ThreadId tid)
         return;
     exact_threads_forked();
     exact_trace_forked();
+    exact_jobs_forked();
     if (exact_objects)
         exact_sharing_forked();
     exact_output_forked();
@@ -209,7 +221,7 @@ static void before_options(void)
     /* Else a load whose value nothing uses, in a register that is loaded again, would be optimised
        away before it is seen. Costs a few per cent. */
     VG_(clo_vex_control).iropt_register_updates_default = VexRegUpdAllregsAtEachInsn;
-    VG_(atfork)(NULL, NULL, forked);
+    VG_(atfork)(before_fork, NULL, forked);
     VG_(track_start_client_code)(exact_run_thread);
     VG_(track_pre_thread_first_insn)(exact_thread_begins);
     VG_(track_pre_thread_ll_exit)(exact_thread_ends);

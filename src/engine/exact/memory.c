@@ -53,9 +53,11 @@ static long map_at(Addr start, SizeT bytes)
                          VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | FIXED_NOREPLACE | NORESERVE, -1, 0);
 }
 
-void *exact_reserve(SizeT bytes)
+/* By threads that count, too. */
+static UChar reserving;
+
+static void *reserve(SizeT bytes)
 {
-    bytes = VG_PGROUNDUP(bytes);
     /* Past what the kernel has put there: without a limit on stacks that begins at 42 TiB. */
     for (Addr at = next_free; at < LAST_FREE && bytes <= LAST_FREE - at; at += STEP) {
         if (map_at(at, bytes) != (long)at)
@@ -64,6 +66,15 @@ void *exact_reserve(SizeT bytes)
         return (void *)at;
     }
     return NULL;
+}
+
+void *exact_reserve(SizeT bytes)
+{
+    while (__atomic_test_and_set(&reserving, __ATOMIC_ACQUIRE))
+        base_syscall6(__NR_sched_yield, 0, 0, 0, 0, 0, 0);
+    void *memory = reserve(VG_PGROUNDUP(bytes));
+    __atomic_clear(&reserving, __ATOMIC_RELEASE);
+    return memory;
 }
 
 static void *map(void *context, size_t bytes, bool reserve)

@@ -68,7 +68,7 @@ static void forget(Addr start, SizeT bytes)
         transfer_forget(exact_transfer, start, bytes);
 }
 
-/* Its lines are settled while it is known whose they are. */
+/* Transfers of its lines are settled first: that asks what the lines belong to. */
 static void remove_at(Addr address)
 {
     const struct heapmap_block *block = heapmap_find(&blocks, address);

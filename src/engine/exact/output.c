@@ -6,6 +6,7 @@
  */
 #include "exact/exact.h"
 
+#include "exact/jobs.h"
 #include "exact/path.h"
 #include "exact/sharing.h"
 #include "exact/window.h"
@@ -17,6 +18,7 @@
 #include <pub_tool_libcprint.h>
 #include <pub_tool_libcproc.h>
 #include <pub_tool_machine.h>
+#include <pub_tool_mallocfree.h>
 #include <pub_tool_vki.h>
 #include <pub_tool_xarray.h>
 
@@ -270,8 +272,8 @@ static void note_bytes(const struct exact_access *access, ULong bytes)
         bytes_by_width[access->store][access->bytes] += bytes;
 }
 
-/* Of a sample, what is not known to be there may be less than nothing by chance. */
-static ULong at_least_none(ULong count)
+/* Of a sample, sums with bytes taken off (shadow.h) may be below zero by chance. */
+static ULong not_negative(ULong count)
 {
     return count >> 63 ? 0 : count;
 }
@@ -279,8 +281,8 @@ static ULong at_least_none(ULong count)
 static void sum_widths(struct wire_totals *totals)
 {
     for (UInt width = 1; width <= WIDTH_MAX; width++) {
-        ULong loaded = at_least_none(bytes_by_width[False][width]);
-        ULong stored = at_least_none(bytes_by_width[True][width]);
+        ULong loaded = not_negative(bytes_by_width[False][width]);
+        ULong stored = not_negative(bytes_by_width[True][width]);
         totals->loads += loaded / width;
         totals->load_bytes += loaded;
         totals->stores += stored / width;
@@ -290,9 +292,26 @@ static void sum_widths(struct wire_totals *totals)
 
 _Static_assert((int)SHADOW_GROUPS == (int)WIRE_PAIR_GROUPS, "as the log has them");
 
+static void note_fresh(struct wire_totals *totals, UInt id, ULong bytes)
+{
+    const struct exact_access *access = exact_access_of(id);
+    *(access->store ? &totals->fresh_store_bytes : &totals->fresh_load_bytes) += bytes;
+}
+
+static void take_off(struct wire_totals *totals)
+{
+    for (UInt id = 1; id < exact_ids_used(); id++)
+        if (exact_shadow.taken_off[id]) {
+            note_fresh(totals, id, -exact_shadow.taken_off[id]);
+            note_bytes(exact_access_of(id), -exact_shadow.taken_off[id]);
+        }
+}
+
 static void put_pairs(struct wire_totals *totals)
 {
+    exact_jobs_gather();
     shadow_flush(&exact_shadow);
+    shadow_order_pairs(&exact_shadow);
     shadow_merge_pairs(&exact_shadow, PAIRS_MAX);
     VG_(memset)(bytes_by_width, 0, sizeof bytes_by_width);
     for (ULong i = 0; i < exact_shadow.pairs_capacity; i++) {
@@ -301,10 +320,7 @@ static void put_pairs(struct wire_totals *totals)
             continue;
         note_bytes(exact_access_of(pair->second), pair->waste + pair->use);
         if (!shadow_first(pair)) {
-            if (exact_access_of(pair->second)->store)
-                totals->fresh_store_bytes += pair->waste + pair->use;
-            else
-                totals->fresh_load_bytes += pair->waste + pair->use;
+            note_fresh(totals, pair->second, pair->waste + pair->use);
             continue;
         }
         Bool first_stores = exact_access_of(shadow_first(pair))->store;
@@ -321,8 +337,10 @@ static void put_pairs(struct wire_totals *totals)
             put_pair(KIND_LOAD, pair, pair->waste, pair->use);
         }
     }
-    totals->fresh_load_bytes = at_least_none(totals->fresh_load_bytes);
-    totals->fresh_store_bytes = at_least_none(totals->fresh_store_bytes);
+    if (exact_shadow.taken_off)
+        take_off(totals);
+    totals->fresh_load_bytes = not_negative(totals->fresh_load_bytes);
+    totals->fresh_store_bytes = not_negative(totals->fresh_store_bytes);
     sum_widths(totals);
     if (exact_shadow.locations) {
         totals->waste_share = (double)exact_shadow.width / exact_shadow.epochs;
@@ -391,18 +409,62 @@ static void put_reuse(void)
     }
 }
 
+static struct wire_what_if *begin_what_if(const struct cache *cache)
+{
+    struct wire_what_if *made = record(WIRE_WHAT_IF, sizeof *made);
+    made->bytes = cache->shape.bytes;
+    made->ways = cache->shape.ways;
+    made->line_bytes = CACHE_LINE_BYTES;
+    return made;
+}
+
+static void put_spot(const struct exact_spot *spot, UInt id)
+{
+    UInt node = node_of(id);
+    for (UInt i = 0; i < exact_caches.count; i++) {
+        struct wire_what_if *made = begin_what_if(&exact_caches.caches[i]);
+        made->accesses = spot->accesses;
+        made->misses = spot->misses[i];
+        made->node = node;
+        made->store = exact_access_of(id)->store;
+        made->moved_bytes = spot->bytes;
+        made->low = spot->low;
+        made->end = spot->end;
+        made->step = spot->votes ? spot->step : 0;
+        commit(made);
+    }
+}
+
+/* Of what has a file. A block's accesses stand under the context that it was met in first. */
+static void put_spots(void)
+{
+    UInt count;
+    const struct exact_activation *activations = exact_activations(&count);
+    UChar *done = VG_(calloc)("headroom.spots", exact_blocks_count() + 1, 1);
+    for (UInt i = 0; i < count; i++) {
+        const struct exact_activation at = activations[i];
+        const struct exact_block *block = exact_block_number(at.block);
+        if (done[at.block] || !block->spots || !block->module || at.context == EXACT_LOST)
+            continue;
+        done[at.block] = 1;
+        for (UInt access = 0; access < block->count; access++)
+            if (exact_spot_of(block, access)->accesses)
+                put_spot(exact_spot_of(block, access), at.base + access);
+    }
+    VG_(free)(done);
+}
+
 static void put_what_ifs(void)
 {
     for (UInt i = 0; i < exact_caches.count; i++) {
         const struct cache *cache = &exact_caches.caches[i];
-        struct wire_what_if *made = record(WIRE_WHAT_IF, sizeof *made);
-        made->bytes = cache->shape.bytes;
-        made->ways = cache->shape.ways;
-        made->line_bytes = CACHE_LINE_BYTES;
+        struct wire_what_if *made = begin_what_if(cache);
         made->accesses = exact_caches.accesses;
         made->misses = cache->misses;
         commit(made);
     }
+    if (exact_caches.count)
+        put_spots();
 }
 
 /* In a child that was forked, too: it counts for itself, with its parent's memory. */
@@ -415,6 +477,7 @@ static void reset_counts(void)
     time_before = exact_time;
     exact_path_reset();
     cache_bank_reset_counts(&exact_caches);
+    exact_spots_reset();
     exact_kernel_loaded = exact_kernel_stored = 0;
     exact_observe_reset();
     exact_windows_reset();

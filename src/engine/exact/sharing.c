@@ -27,6 +27,9 @@ enum {
 /* How far thread-local memory and what the C library keeps there reach around the thread pointer. */
 enum { LOCAL_BEFORE = 1 << 14, LOCAL_BEHIND = 1 << 12 };
 
+/* A wait by reading: so many reads of a few words in a row. */
+enum { SPINS = 64, SPIN_WORDS = 4 };
+
 struct thread {
     struct transfer_clock clock;
     UInt number; /* from 0, in the order of creation */
@@ -34,9 +37,16 @@ struct thread {
     ULong jumped;   /* of the clock: not executed */
     Addr pointer;   /* of thread-local memory, which names the thread; 0: not known yet */
     Addr low, high; /* its stack; thread-local memory begins where a stack does, or elsewhere */
-    Addr spun;      /* the word that it reads again and again */
-    UInt spins, spun_id;
-    ULong spun_since;
+    struct spin {
+        struct {
+            Addr word;
+            UInt id, bytes;
+            ULong writes; /* as others had written it when the watch began */
+        } reads[SPIN_WORDS];
+        UInt count; /* of different reads */
+        UInt again; /* reads of these since the last one that was new */
+        ULong since;
+    } spin; /* what it reads again and again */
 };
 
 static struct thread *threads; /* VG_N_THREADS */
@@ -108,58 +118,127 @@ void exact_sharing_pass(Addr barrier)
 
 /* ---- words that are waited for by reading them ------------------------------------------------- */
 
-enum { SPINS = 64, SPUN = 64 };
-static struct {
+enum { SPUN = 256 };
+static struct spun {
     Addr word;
-    ULong time; /* of the last write; 0: none since it is watched */
+    ULong time;   /* of the last write; 0: none since it is watched */
+    ULong writes; /* by one thread after another */
     struct thread *writer;
 } spun[SPUN];
 
-static void watch_spun(struct thread *thread)
+static struct spun *spun_slot(Addr word)
 {
-    UInt slot = (UInt)(base_mix64(thread->spun) % SPUN);
-    if (spun[slot].word == thread->spun)
-        return;
-    spun[slot].word = thread->spun;
-    spun[slot].time = 0;
-    spun[slot].writer = NULL;
+    return &spun[base_mix64(word) % SPUN];
 }
 
-/* It does something else: the wait is over. The instructions of waiting count for nothing. */
+/* The next write is of interest, whoever wrote last. */
+static void watch_spun(struct spin *spin)
+{
+    for (UInt i = 0; i < spin->count; i++) {
+        struct spun *slot = spun_slot(spin->reads[i].word);
+        if (slot->word != spin->reads[i].word)
+            *slot = (struct spun){.word = spin->reads[i].word, .writes = slot->writes};
+        slot->writer = NULL;
+        spin->reads[i].writes = slot->writes;
+    }
+}
+
+/*
+ * It does something else: the wait is over, if a word was written meanwhile. The instructions of waiting count for nothing, and reads
+ * end when the word is written: there are as many as Valgrind lets the thread execute before it runs the other one. If that one's
+ * time is earlier, the word would have been found written.
+ */
+static void go_on(struct thread *thread, ULong then)
+{
+    struct spin *spin = &thread->spin;
+    ULong before = thread->clock.now = spin->since;
+    for (UInt i = 0; i < spin->count; i++)
+        transfer_take_back(exact_transfer, thread->number, spin->reads[i].word,
+                           then > before ? then - 1 : before);
+    if (then >= before)
+        transfer_go_on(&thread->clock, then);
+    thread->jumped += thread->clock.now - before;
+}
+
+/* Reads what was written, as it has since it went on. */
 static void end_spin(struct thread *thread)
 {
-    UInt slot = (UInt)(base_mix64(thread->spun) % SPUN);
-    if (spun[slot].word == thread->spun && spun[slot].time && spun[slot].writer != thread &&
-        spun[slot].time >= thread->spun_since) {
-        thread->clock.now = thread->spun_since;
-        join(thread, spun[slot].time);
+    struct spin *spin = &thread->spin;
+    UInt written = 0;
+    ULong then = 0;
+    for (UInt i = 0; i < spin->count; i++) {
+        const struct spun *slot = spun_slot(spin->reads[i].word);
+        if (slot->word != spin->reads[i].word || slot->writes == spin->reads[i].writes ||
+            slot->writer == thread)
+            continue;
+        written |= 1U << i;
+        then = slot->time > then ? slot->time : then;
     }
-    thread->spins = 0;
+    if (!written)
+        return;
+    go_on(thread, then);
+    for (UInt i = 0; i < spin->count; i++)
+        if (written >> i & 1)
+            transfer_access(exact_transfer, thread->number, &thread->clock, spin->reads[i].word,
+                            spin->reads[i].bytes, spin->reads[i].id, TRANSFER_READ);
 }
 
-static inline void note_load(struct thread *thread, Addr address, UInt id)
+static void begin_spin(struct thread *thread, Addr address, UInt bytes, UInt id)
 {
-    if (address == thread->spun && id == thread->spun_id) {
-        if (++thread->spins == SPINS)
-            watch_spun(thread);
-        return;
-    }
-    if (UNLIKELY(thread->spins >= SPINS))
+    struct spin *spin = &thread->spin;
+    if (UNLIKELY(spin->again >= SPINS))
         end_spin(thread);
-    thread->spins = 0;
-    thread->spun = address;
-    thread->spun_id = id;
-    thread->spun_since = thread->clock.now;
+    if (spin->count == SPIN_WORDS || spin->again >= SPINS)
+        spin->count = 0;
+    if (spin->count == 0)
+        spin->since = thread->clock.now;
+    spin->again = 0;
+    spin->reads[spin->count].word = address;
+    spin->reads[spin->count].bytes = bytes;
+    spin->reads[spin->count++].id = id;
+}
+
+static inline void note_load(struct thread *thread, Addr address, UInt bytes, UInt id)
+{
+    struct spin *spin = &thread->spin;
+    for (UInt i = 0; i < spin->count; i++)
+        if (spin->reads[i].word == address && spin->reads[i].id == id) {
+            if (++spin->again == SPINS)
+                watch_spun(spin);
+            return;
+        }
+    begin_spin(thread, address, bytes, id);
 }
 
 static inline void note_store(struct thread *thread, Addr address)
 {
-    UInt slot = (UInt)(base_mix64(address) % SPUN);
-    if (LIKELY(spun[slot].word != address) || spun[slot].writer == thread)
+    struct spun *slot = spun_slot(address);
+    if (LIKELY(slot->word != address) || slot->writer == thread)
         return;
-    spun[slot].time = thread->clock.now;
-    spun[slot].writer = thread;
-    wake(thread);
+    slot->time = thread->clock.now;
+    slot->writer = thread;
+    slot->writes++;
+    ULong before = thread->clock.now;
+    transfer_part(&thread->clock);
+    thread->jumped += thread->clock.now - before;
+}
+
+/* Who writes between its reads does not wait. */
+static inline void note_writing(struct thread *thread)
+{
+    if (UNLIKELY(thread->spin.again >= SPINS))
+        end_spin(thread);
+    thread->spin.count = thread->spin.again = 0;
+}
+
+/* Valgrind runs another thread next: there will not be many reads. */
+void exact_sharing_pause(void)
+{
+    struct spin *spin = &running->spin;
+    if (!exact_threaded || spin->again >= SPINS)
+        return;
+    spin->again = SPINS;
+    watch_spun(spin);
 }
 
 /* ---- accesses -------------------------------------------------------------------------------- */
@@ -173,9 +252,9 @@ VG_REGPARM(3) void exact_sharing_access(Addr address, ULong id, ULong packed)
     if (UNLIKELY(exact_allocates) && !exact_objects_is_data(address))
         return;
     if (kind == TRANSFER_READ)
-        note_load(thread, address, (UInt)id);
-    else if (UNLIKELY(thread->spins >= SPINS))
-        end_spin(thread);
+        note_load(thread, address, packed & 0xffff, (UInt)id);
+    else
+        note_writing(thread);
     transfer_access(exact_transfer, thread->number, &thread->clock, address, packed & 0xffff,
                     (UInt)id, (enum transfer_kind)kind);
     if (kind & TRANSFER_WRITE)
@@ -216,7 +295,7 @@ static void before_create(ThreadId tid, ThreadId child)
     threads_count++;
     *created = (struct thread){.alive = True,
                                .number = number,
-                               .clock = {parent->clock.now, parent->clock.now},
+                               .clock = {parent->clock.now, parent->clock.now, parent->clock.now},
                                .jumped = parent->clock.now};
 }
 

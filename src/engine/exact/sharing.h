@@ -33,6 +33,9 @@ void exact_sharing_init(void);
 /* Helper of added code. packed: bytes, and from bit 16 on enum transfer_kind. */
 VG_REGPARM(3) void exact_sharing_access(Addr address, ULong id, ULong packed);
 
+/* Likewise, where the thread says that it waits: the instruction pause. */
+void exact_sharing_pause(void);
+
 void exact_sharing_run_thread(ThreadId tid);
 void exact_sharing_thread_begins(ThreadId tid);
 void exact_sharing_thread_ends(ThreadId tid);

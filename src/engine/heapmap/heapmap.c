@@ -96,13 +96,11 @@ void heapmap_add(struct heapmap *map, uint64_t start, uint64_t bytes, uint32_t c
             map->pages[at] = number;
 }
 
-struct heapmap_block heapmap_remove(struct heapmap *map, uint64_t address)
+void heapmap_remove(struct heapmap *map, uint64_t address)
 {
     uint32_t number = number_at(map, address);
-    struct heapmap_block removed = map->all[number];
     if (!number)
-        return (struct heapmap_block){0};
+        return;
     map->all[number] = (struct heapmap_block){.start = map->unused};
     map->unused = number;
-    return removed;
 }

@@ -46,8 +46,8 @@ void heapmap_free(struct heapmap *map);
 void heapmap_add(struct heapmap *map, uint64_t start, uint64_t bytes, uint32_t context,
                  uint64_t function);
 
-/* The block that holds the address is no more. What it was; bytes 0: there is none. */
-struct heapmap_block heapmap_remove(struct heapmap *map, uint64_t address);
+/* The block that holds the address, if there is one, is no more. */
+void heapmap_remove(struct heapmap *map, uint64_t address);
 
 /* NULL: none that is known. Valid until the next change. */
 const struct heapmap_block *heapmap_find(const struct heapmap *map, uint64_t address);

@@ -10,11 +10,10 @@
  */
 #include "shadow/internal.h"
 
-/* An access: its id for counting, and the id it leaves behind, which is 0 for the kernel's. */
+/* An access: its id for counting, and the id it leaves behind: 0 if it is the kernel's, and while draining. */
 struct access {
     uint32_t id, mark;
     bool values_known; /* stores: `before` is */
-    bool kernel;
 };
 
 /* Of the group of locations at hand, if there is a sample of them. */
@@ -23,11 +22,17 @@ static inline struct shadow_pair *pair_of(struct shadow *shadow, uint32_t first,
     return shadow_pair_of(shadow, first | shadow->group, second);
 }
 
-/* While draining: bytes that have a former access are less of those without. */
-static inline void take_off(struct shadow *shadow, uint32_t former, uint32_t id, uint64_t bytes)
+/*
+ * While draining: of bytes without a former access nothing is known; bytes that have one are taken off the count of those without.
+ * True: there is no more to count.
+ */
+static inline bool drain(struct shadow *shadow, uint32_t former, uint32_t id, uint64_t bytes)
 {
-    if (SHADOW_RARE(shadow->draining && former))
-        pair_of(shadow, 0, id)->use -= bytes;
+    if (!SHADOW_RARE(shadow->draining))
+        return false;
+    if (former)
+        shadow->taken_off[id] += bytes;
+    return !former;
 }
 
 /* Counts what is waste by the tolerance alone; the rest of the waste. Before the pair proper is
@@ -43,9 +48,8 @@ static inline uint32_t count_near(struct shadow *shadow, uint32_t former, uint32
 static inline void count(struct shadow *shadow, uint32_t former, uint32_t id, uint32_t bytes,
                          struct shadow_waste waste)
 {
-    if (SHADOW_RARE(shadow->draining && !former))
+    if (drain(shadow, former, id, bytes))
         return;
-    take_off(shadow, former, id, bytes);
     uint32_t equal = count_near(shadow, former, id, waste);
     struct shadow_pair *pair = pair_of(shadow, former, id);
     pair->waste += equal;
@@ -57,9 +61,8 @@ static inline void count_stored(struct shadow *shadow, struct access access, uin
 {
     /* Of bytes that nobody stored it does not matter what they were. */
     bool judged = access.values_known || former == 0;
-    if (SHADOW_RARE(shadow->draining && !former))
+    if (drain(shadow, former, access.id, judged ? bytes : 0))
         return;
-    take_off(shadow, former, access.id, judged ? bytes : 0);
     uint32_t equal = judged ? count_near(shadow, former, access.id, waste) : 0;
     struct shadow_pair *pair = pair_of(shadow, former, access.id);
     if (judged) {
@@ -116,9 +119,10 @@ static inline struct shadow_waste waste_of(const struct shadow *shadow, uint32_t
 }
 
 /* False: not of this sort, nothing has happened. */
-SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
-                             uint64_t value)
+SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, struct access access,
+                             uint32_t bytes, uint64_t value)
 {
+    uint32_t id = access.id;
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t unit = address >> 2 & 1, word = record->load[unit], *ids = &shadow->load_ids[address];
     uint32_t former = shadow_former(word, ids, bytes);
@@ -131,25 +135,24 @@ SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, uint32_t i
           waste_of(shadow, former, bytes, loaded, shadow_cut(value, bytes)));
     memcpy(at, &value, bytes);
     read_unread(shadow, address, &record->store[unit], id, shadow_part_of(address, bytes));
-    record->load[unit] = shadow_mark(word, ids, address, bytes, id);
+    record->load[unit] = shadow_mark(word, ids, address, bytes, access.mark);
     return true;
 }
 
-SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
-                              uint64_t before, uint64_t value)
+SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, struct access access,
+                              uint32_t bytes, uint64_t before, uint64_t value)
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t unit = address >> 2 & 1, store = record->store[unit], word = store & SHADOW_ID_MASK;
     uint32_t *ids = &shadow->store_ids[address], former = shadow_former(word, ids, bytes);
-    uint32_t part = shadow_part_of(address, bytes);
+    uint32_t part = shadow_part_of(address, bytes), unread = store >> SHADOW_ID_BITS & ~part;
     if (former == SHADOW_MIXED)
         return false;
     struct shadow_waste waste =
         waste_of(shadow, former, bytes, shadow_cut(before, bytes), shadow_cut(value, bytes));
-    count_stored(shadow, (struct access){id, id, true, false}, former, bytes, waste,
-                 count_bits(store >> SHADOW_ID_BITS & part));
-    record->store[unit] = shadow_mark(word, ids, address, bytes, id) | (store & SHADOW_UNREAD) |
-                          part << SHADOW_ID_BITS;
+    count_stored(shadow, access, former, bytes, waste, count_bits(store >> SHADOW_ID_BITS & part));
+    record->store[unit] = shadow_mark(word, ids, address, bytes, access.mark) |
+                          (unread | (access.mark ? part : 0)) << SHADOW_ID_BITS;
     return true;
 }
 
@@ -432,14 +435,25 @@ static inline uint64_t end_in_block(uint64_t at, uint64_t end)
     return block_end < end ? block_end : end;
 }
 
-/* Blocks are locations. Where it is not, the access may leave nothing there. */
-static inline bool is_left_out(struct shadow *shadow, uint64_t at, struct access *access)
+/* Blocks are locations. */
+static inline bool is_left_out(struct shadow *shadow, uint64_t at, bool store)
 {
-    if (!shadow->locations)
-        return false;
-    bool followed = shadow_keeps(shadow, at);
-    access->mark = shadow->draining || access->kernel ? 0 : access->id;
-    return !followed;
+    return shadow->locations && !shadow_keeps(shadow, at, store);
+}
+
+/* An access that leaves nothing behind has been counted. */
+static inline void settle(struct shadow *shadow, uint64_t at, struct access access)
+{
+    if (SHADOW_RARE(!access.mark) && shadow->locations)
+        shadow_settle(shadow, at);
+}
+
+/* The part of an access that lies in the location at hand. */
+static inline struct access access_here(const struct shadow *shadow, struct access access)
+{
+    if (SHADOW_RARE(shadow->draining))
+        access.mark = 0;
+    return access;
 }
 
 /* Bytes [at, stop) of one block. */
@@ -462,14 +476,15 @@ static void load_in_block(struct shadow *shadow, uint64_t at, uint64_t stop, str
     load_block(shadow, &block, now);
 }
 
-static void load_any(struct shadow *shadow, uint64_t start, struct access access, uint64_t bytes,
+static void load_any(struct shadow *shadow, uint64_t start, struct access whole, uint64_t bytes,
                      const uint8_t *value)
 {
     uint64_t end = start + bytes, stop;
     for (uint64_t at = start; at < end; at = stop) {
         stop = end_in_block(at, end);
-        if (SHADOW_RARE(is_left_out(shadow, at, &access)))
+        if (SHADOW_RARE(is_left_out(shadow, at, false)))
             continue;
+        struct access access = access_here(shadow, whole);
         const uint8_t *here = value + (at - start);
         const struct shadow_record *record = shadow_record_of(shadow, at);
         if (stop - at == 16 && !is_joined(shadow, record[0].load, record[1].load)) {
@@ -478,6 +493,7 @@ static void load_any(struct shadow *shadow, uint64_t start, struct access access
         } else if (stop - at != 8 || at & 7 || !load_whole(shadow, at, access, word_at(here))) {
             load_in_block(shadow, at, stop, access, start, bytes, value);
         }
+        settle(shadow, at, access);
     }
 }
 
@@ -493,14 +509,15 @@ static void store_in_block(struct shadow *shadow, uint64_t at, uint64_t stop, st
     store_block(shadow, &block, was, now);
 }
 
-static void store_any(struct shadow *shadow, uint64_t start, struct access access, uint64_t bytes,
+static void store_any(struct shadow *shadow, uint64_t start, struct access whole, uint64_t bytes,
                       const uint8_t *before, const uint8_t *value)
 {
     uint64_t end = start + bytes, stop;
     for (uint64_t at = start; at < end; at = stop) {
         stop = end_in_block(at, end);
-        if (SHADOW_RARE(is_left_out(shadow, at, &access)))
+        if (SHADOW_RARE(is_left_out(shadow, at, true)))
             continue;
+        struct access access = access_here(shadow, whole);
         const uint8_t *was = before + (at - start), *now = value + (at - start);
         const struct shadow_record *record = shadow_record_of(shadow, at);
         if (stop - at == 16 && !is_joined(shadow, record[0].store, record[1].store)) {
@@ -510,6 +527,7 @@ static void store_any(struct shadow *shadow, uint64_t start, struct access acces
                    !store_whole(shadow, at, access, word_at(was), word_at(now))) {
             store_in_block(shadow, at, stop, access, start, bytes, before, value);
         }
+        settle(shadow, at, access);
     }
 }
 
@@ -522,21 +540,22 @@ static inline bool is_outside(struct shadow *shadow, uint64_t address, uint64_t 
     return beyond || shadow->exhausted;
 }
 
+/* rest: of an access whose beginning was taken; only whole ones are observed. */
 static void load(struct shadow *shadow, uint64_t address, struct access access, uint64_t bytes,
-                 const uint8_t *value)
+                 const uint8_t *value, bool rest)
 {
     uint64_t few = 0;
     if (is_outside(shadow, address, bytes))
         return;
     if (bytes < sizeof few)
         value = memcpy(&few, value, bytes);
-    if (SHADOW_RARE(shadow->observing))
+    if (SHADOW_RARE(shadow->observing) && !rest)
         shadow_observe_load(shadow, address, access.id, bytes, value);
     load_any(shadow, address, access, bytes, value);
 }
 
 static void store(struct shadow *shadow, uint64_t address, struct access access, uint64_t bytes,
-                  const uint8_t *before, const uint8_t *value)
+                  const uint8_t *before, const uint8_t *value, bool rest)
 {
     uint64_t few_before = 0, few = 0;
     if (is_outside(shadow, address, bytes))
@@ -545,7 +564,7 @@ static void store(struct shadow *shadow, uint64_t address, struct access access,
         before = memcpy(&few_before, before, bytes);
         value = memcpy(&few, value, bytes);
     }
-    if (SHADOW_RARE(shadow->observing))
+    if (SHADOW_RARE(shadow->observing) && !rest)
         shadow_observe_store(shadow, address, access.id, bytes, access.values_known ? before : NULL,
                              value);
     store_any(shadow, address, access, bytes, before, value);
@@ -558,51 +577,59 @@ static inline bool is_separate(const struct shadow *shadow, uint32_t word)
     return word != SHADOW_MIXED && (shadow->elements[word] & ~SHADOW_FLOAT) <= 8;
 }
 
-static inline bool load_step(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value)
+static inline bool load_step(struct shadow *shadow, uint64_t address, uint32_t id,
+                             const uint8_t *value)
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
-    return !shadow_unread(record, address, 8) &&
-           shadow_load_hit(shadow, record, address, id, 8, value, 0);
+    return is_separate(shadow, record->load[0]) &&
+           shadow_load_hit(shadow, record, address, id, 8, value, 0, SHADOW_THOROUGH);
+}
+
+static inline bool store_step(struct shadow *shadow, uint64_t address, uint32_t id,
+                              const uint8_t *before, const uint8_t *value)
+{
+    struct shadow_record *record = shadow_record_of(shadow, address);
+    return is_separate(shadow, record->store[0]) &&
+           shadow_store_hit(shadow, record, address, id, 8, word_at(before), value, 0,
+                            SHADOW_THOROUGH);
 }
 
 /* SIMD over records of one former access each needs no more than these. */
 void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                  const uint8_t *value)
 {
+    uint32_t whole = bytes;
     if (((address | bytes) & 7) == 0)
-        while (bytes && !(address & shadow->misfit[3]) &&
-               is_separate(shadow, shadow_record_of(shadow, address)->load[0]) &&
-               load_step(shadow, address, id, word_at(value)))
+        while (bytes && !(address & shadow->misfit[3]) && load_step(shadow, address, id, value))
             address += 8, value += 8, bytes -= 8;
     if (bytes)
-        load(shadow, address, (struct access){id, id, true, false}, bytes, value);
+        load(shadow, address, (struct access){id, id, true}, bytes, value, bytes != whole);
 }
 
 void shadow_store(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                   const uint8_t *before, const uint8_t *value)
 {
+    uint32_t whole = bytes;
     if (((address | bytes) & 7) == 0)
         while (bytes && !(address & shadow->misfit[3]) &&
-               is_separate(shadow, shadow_record_of(shadow, address)->store[0]) &&
-               shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, 8,
-                                word_at(before), word_at(value), 0))
+               store_step(shadow, address, id, before, value))
             address += 8, before += 8, value += 8, bytes -= 8;
     if (bytes)
-        store(shadow, address, (struct access){id, id, true, false}, bytes, before, value);
+        store(shadow, address, (struct access){id, id, true}, bytes, before, value, bytes != whole);
 }
 
 void shadow_kernel_load(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                         const uint8_t *value)
 {
-    load(shadow, address, (struct access){id, 0, true, true}, bytes, value);
+    load(shadow, address, (struct access){id, 0, true}, bytes, value, false);
 }
 
 void shadow_kernel_store(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                          const uint8_t *before, const uint8_t *value)
 {
     /* What was there is not known: any value does, and it is not looked at. */
-    store(shadow, address, (struct access){id, 0, before != NULL, true}, bytes,
-          before ? before : value, value);
+    store(shadow, address, (struct access){id, 0, before != NULL}, bytes, before ? before : value,
+          value, false);
 }
 
 /* For accesses that fast.h gave up on; bytes is a constant. */
@@ -613,12 +640,13 @@ SHADOW_INLINE void load_slow(struct shadow *shadow, uint64_t address, uint32_t i
         return;
     if (SHADOW_RARE(shadow->observing))
         shadow_observe_load(shadow, address, id, bytes, (const uint8_t *)&value);
-    struct access access = {id, id, true, false};
+    struct access access = {id, id, true};
     bool done = false, all = !shadow->locations;
-    if (all && bytes < 8 && (address & (bytes - 1)) == 0)
-        done = load_part(shadow, address, id, bytes, value);
-    else if (all && bytes == 8 && (address & 7) == 0)
-        done = load_whole(shadow, address, access, value);
+    if (all && (address & (bytes - 1)) == 0)
+        done = shadow_load_hit(shadow, shadow_record_of(shadow, address), address, id, bytes,
+                               &value, 0, SHADOW_THOROUGH) ||
+               (bytes < 8 ? load_part(shadow, address, access, bytes, value)
+                          : load_whole(shadow, address, access, value));
     if (SHADOW_RARE(!done))
         load_any(shadow, address, access, bytes, (const uint8_t *)&value);
 }
@@ -631,84 +659,63 @@ SHADOW_INLINE void store_slow(struct shadow *shadow, uint64_t address, uint32_t 
     if (SHADOW_RARE(shadow->observing))
         shadow_observe_store(shadow, address, id, bytes, (const uint8_t *)&before,
                              (const uint8_t *)&value);
-    struct access access = {id, id, true, false};
+    struct access access = {id, id, true};
     bool done = false, all = !shadow->locations;
-    if (all && bytes < 8 && (address & (bytes - 1)) == 0)
-        done = store_part(shadow, address, id, bytes, before, value);
-    else if (all && bytes == 8 && (address & 7) == 0)
-        done = store_whole(shadow, address, access, before, value);
+    if (all && (address & (bytes - 1)) == 0)
+        done = shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, bytes,
+                                before, &value, 0, SHADOW_THOROUGH) ||
+               (bytes < 8 ? store_part(shadow, address, access, bytes, before, value)
+                          : store_whole(shadow, address, access, before, value));
     if (SHADOW_RARE(!done))
         store_any(shadow, address, access, bytes, (const uint8_t *)&before,
                   (const uint8_t *)&value);
 }
 
 /*
- * Of a sample of locations; an aligned access is in one. Where that is drawn the common cases are those of all locations; while it drains,
- * which is about as often, each access goes through its block.
+ * Of a sample of locations; an aligned access lies in one of them. If it is drawn, the common cases are those of all locations; while it
+ * drains, which is about as frequent, an access leaves nothing.
  */
 SHADOW_INLINE void load_sampled(struct shadow *shadow, uint64_t address, uint32_t id,
                                 uint32_t bytes, uint64_t value)
 {
-    struct access access = {id, id, true, false};
     if (SHADOW_RARE(address & (bytes - 1)) || SHADOW_RARE(shadow->observing) ||
         SHADOW_RARE(shadow->exhausted) || SHADOW_RARE(address >= shadow->address_limit)) {
         load_slow(shadow, address, id, bytes, value);
         return;
     }
-    if (is_left_out(shadow, address, &access))
+    if (!shadow_keeps(shadow, address, false))
         return;
-    if (shadow->draining)
+    struct access access = access_here(shadow, (struct access){id, id, true});
+    if (!shadow->draining && shadow_load_hit(shadow, shadow_record_of(shadow, address), address, id,
+                                             bytes, &value, shadow->group, SHADOW_THOROUGH))
+        return;
+    if (!(bytes < 8 ? load_part(shadow, address, access, bytes, value)
+                    : load_whole(shadow, address, access, value)))
         load_in_block(shadow, address, address + bytes, access, address, bytes,
                       (const uint8_t *)&value);
-    else if (shadow_unread(shadow_record_of(shadow, address), address, bytes) ||
-             !shadow_load_hit(shadow, shadow_record_of(shadow, address), address, id, bytes, value,
-                              shadow->group))
-        if (!(bytes < 8 ? load_part(shadow, address, id, bytes, value)
-                        : load_whole(shadow, address, access, value)))
-            load_in_block(shadow, address, address + bytes, access, address, bytes,
-                          (const uint8_t *)&value);
+    settle(shadow, address, access);
 }
 
 SHADOW_INLINE void store_sampled(struct shadow *shadow, uint64_t address, uint32_t id,
                                  uint32_t bytes, uint64_t before, uint64_t value)
 {
-    struct access access = {id, id, true, false};
     if (SHADOW_RARE(address & (bytes - 1)) || SHADOW_RARE(shadow->observing) ||
         SHADOW_RARE(shadow->exhausted) || SHADOW_RARE(address >= shadow->address_limit)) {
         store_slow(shadow, address, id, bytes, before, value);
         return;
     }
-    if (is_left_out(shadow, address, &access))
+    if (!shadow_keeps(shadow, address, true))
         return;
-    if (shadow->draining)
+    struct access access = access_here(shadow, (struct access){id, id, true});
+    if (!shadow->draining &&
+        shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, bytes, before,
+                         &value, shadow->group, SHADOW_THOROUGH))
+        return;
+    if (!(bytes < 8 ? store_part(shadow, address, access, bytes, before, value)
+                    : store_whole(shadow, address, access, before, value)))
         store_in_block(shadow, address, address + bytes, access, address, bytes,
                        (const uint8_t *)&before, (const uint8_t *)&value);
-    else if (!shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, bytes,
-                               before, value, shadow->group))
-        if (!(bytes < 8 ? store_part(shadow, address, id, bytes, before, value)
-                        : store_whole(shadow, address, access, before, value)))
-            store_in_block(shadow, address, address + bytes, access, address, bytes,
-                           (const uint8_t *)&before, (const uint8_t *)&value);
-}
-
-/* Mostly all bytes were stored by one access. */
-SHADOW_INLINE void load_first(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
-                              uint64_t value)
-{
-    struct shadow_record *record = shadow_record_of(shadow, address);
-    uint32_t *store = &record->store[bytes == 8 ? 0 : address >> 2 & 1];
-    uint32_t part = bytes == 8 ? 15 : shadow_part_of(address, bytes), word = *store;
-    if (bytes == 8 && word == store[1] && (word & SHADOW_UNREAD) == SHADOW_UNREAD &&
-        (word & SHADOW_ID_MASK) != SHADOW_MIXED) {
-        shadow_pair_of(shadow, word & SHADOW_ID_MASK, id)->dead += 8;
-        store[0] = store[1] = word & SHADOW_ID_MASK;
-    } else {
-        read_unread(shadow, address, store, id, part);
-        if (bytes == 8)
-            read_unread(shadow, address + 4, store + 1, id, part);
-    }
-    if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value, 0)))
-        load_slow(shadow, address, id, bytes, value);
+    settle(shadow, address, access);
 }
 
 #define SLOW(bytes)                                                                                \
@@ -721,11 +728,6 @@ SHADOW_INLINE void load_first(struct shadow *shadow, uint64_t address, uint32_t 
                                    uint64_t before, uint64_t value)                                \
     {                                                                                              \
         store_slow(shadow, address, id, bytes, before, value);                                     \
-    }                                                                                              \
-    void shadow_load_first_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
-                                   uint64_t value)                                                 \
-    {                                                                                              \
-        load_first(shadow, address, id, bytes, value);                                             \
     }                                                                                              \
     void shadow_load_sampled_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,         \
                                      uint64_t value)                                               \

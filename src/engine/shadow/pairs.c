@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts of pairs: those met lately in sets of two that the fast paths look at, all others in a
- * hash table with open addressing, linear probing, a power of two of slots, at most half of
- * them used. A pair enters its set with counts from zero, and what it gathered there is added to
- * the table when it leaves: the table is not read when a pair enters.
+ * Counts of pairs, in three stages: entries, that fast paths look at, by what an access found; pairs met lately, in sets of two; all
+ * others in a hash table with open addressing, linear probing, a power of two of slots, at most half of
+ * them used. An entry, a pair, enters its set with counts from zero, and what it gathered there is added to
+ * the next stage when it leaves: that is not read when it enters.
  */
 #include "shadow/internal.h"
 
@@ -41,12 +41,33 @@ static void put(struct shadow *shadow, const struct shadow_pair *counted)
     pair->dead += counted->dead;
 }
 
+/* An empty table of so many slots in place of the old one, which is given; NULL: no memory, shadow is exhausted. */
+static struct shadow_pair *exchange(struct shadow *shadow, uint64_t capacity)
+{
+    const struct shadow_memory *memory = &shadow->memory;
+    struct shadow_pair *old = shadow->pairs;
+    struct shadow_pair *fresh = memory->map(memory->context, capacity * sizeof *old, false);
+    if (!fresh) {
+        shadow_exhaust(shadow);
+        return NULL;
+    }
+    shadow->pairs = fresh;
+    shadow->pairs_capacity = capacity;
+    shadow->pairs_count = 0;
+    return old;
+}
+
+static void release(struct shadow *shadow, struct shadow_pair *pairs, uint64_t capacity)
+{
+    shadow->memory.unmap(shadow->memory.context, pairs, capacity * sizeof *pairs);
+}
+
 /* ---- merging ------------------------------------------------------------------------------- */
 
 /* Waste is what findings are made of; of a use only the sum matters in the end. */
 static uint64_t weight_of(const struct shadow_pair *pair)
 {
-    /* Below zero: while draining. */
+    /* Below zero: more was taken off while draining than there was. */
     uint64_t use = pair->use >> 63 ? 0 : pair->use;
     return pair->waste + pair->dead + use / 8;
 }
@@ -54,10 +75,8 @@ static uint64_t weight_of(const struct shadow_pair *pair)
 static void coarsen(struct shadow *shadow, struct shadow_pair *pair)
 {
     const struct shadow_bound *bound = &shadow->bound;
-    uint32_t old = shadow_first(pair), group = shadow_group(pair) << SHADOW_GROUP_SHIFT;
-    uint32_t near = pair->first & SHADOW_NEAR;
-    uint32_t first = old ? bound->coarser(bound->context, old) | near : 0;
-    first |= group;
+    uint32_t old = shadow_first(pair), mark_and_group = pair->first ^ old;
+    uint32_t first = (old ? bound->coarser(bound->context, old) : 0) | mark_and_group;
     uint32_t second = bound->coarser(bound->context, pair->second);
     shadow->merged += first != pair->first || second != pair->second;
     pair->first = first;
@@ -67,21 +86,15 @@ static void coarsen(struct shadow *shadow, struct shadow_pair *pair)
 /* Gives `count` pairs coarser ids. Into a new table: of an open one nothing can be taken out. */
 static void merge_least(struct shadow *shadow, uint64_t count)
 {
-    const struct shadow_memory *memory = &shadow->memory;
-    struct shadow_pair *old = shadow->pairs;
     uint64_t capacity = shadow->pairs_capacity;
+    struct shadow_pair *old = exchange(shadow, capacity);
     struct base_least least = {0};
-    struct shadow_pair *fresh = memory->map(memory->context, capacity * sizeof *old, false);
-    if (!fresh) {
-        shadow_exhaust(shadow);
+    if (!old)
         return;
-    }
     for (uint64_t i = 0; i < capacity; i++)
         if (old[i].second)
             base_least_note(&least, weight_of(&old[i]));
     base_least_choose(&least, count);
-    shadow->pairs = fresh;
-    shadow->pairs_count = 0;
     for (uint64_t i = 0; i < capacity; i++) {
         if (!old[i].second)
             continue;
@@ -89,7 +102,7 @@ static void merge_least(struct shadow *shadow, uint64_t count)
             coarsen(shadow, &old[i]);
         put(shadow, &old[i]);
     }
-    memory->unmap(memory->context, old, capacity * sizeof *old);
+    release(shadow, old, capacity);
 }
 
 /* What pairs are merged into may be as many: these have coarser ids in turn, and each round takes
@@ -129,43 +142,31 @@ void shadow_merge_pairs(struct shadow *shadow, uint64_t most)
 
 void shadow_join_groups(struct shadow *shadow)
 {
-    struct shadow_pair *pairs = shadow->pairs;
-    const struct shadow_memory *memory = &shadow->memory;
     uint64_t capacity = shadow->pairs_capacity;
-    struct shadow_pair *fresh = memory->map(memory->context, capacity * sizeof *pairs, false);
-    if (!fresh) {
-        shadow_exhaust(shadow);
+    struct shadow_pair *old = exchange(shadow, capacity);
+    if (!old)
         return;
-    }
-    shadow->pairs = fresh;
-    shadow->pairs_count = 0;
     for (uint64_t i = 0; i < capacity; i++) {
-        if (!pairs[i].second)
+        if (!old[i].second)
             continue;
-        pairs[i].first = shadow_first(&pairs[i]) | (pairs[i].first & SHADOW_NEAR);
-        put(shadow, &pairs[i]);
+        old[i].first &= (UINT32_C(1) << SHADOW_GROUP_SHIFT) - 1;
+        put(shadow, &old[i]);
     }
-    memory->unmap(memory->context, pairs, capacity * sizeof *pairs);
+    release(shadow, old, capacity);
 }
 
 /* ---- growing ------------------------------------------------------------------------------- */
 
 static void grow(struct shadow *shadow)
 {
-    const struct shadow_memory *memory = &shadow->memory;
-    struct shadow_pair *old = shadow->pairs;
     uint64_t capacity = shadow->pairs_capacity;
-    struct shadow_pair *wider = memory->map(memory->context, 2 * capacity * sizeof *old, false);
-    if (!wider) {
-        shadow_exhaust(shadow);
+    struct shadow_pair *old = exchange(shadow, 2 * capacity);
+    if (!old)
         return;
-    }
-    shadow->pairs = wider;
-    shadow->pairs_capacity = 2 * capacity;
     for (uint64_t i = 0; i < capacity; i++)
         if (old[i].second)
-            *find(shadow, shadow_key(&old[i])) = old[i];
-    memory->unmap(memory->context, old, capacity * sizeof *old);
+            put(shadow, &old[i]);
+    release(shadow, old, capacity);
 }
 
 /* A bounded table may be three quarters full before it grows no more. */
@@ -178,24 +179,22 @@ static void make_room(struct shadow *shadow)
         merge_down_to(shadow, most, most / 2);
 }
 
+static bool is_counted(const struct shadow_pair *pair)
+{
+    return (pair->waste | pair->use | pair->dead) != 0;
+}
+
 /* When exhausted, new pairs still find room for what the sets hold, as long as probing is short. */
 static void add(struct shadow *shadow, const struct shadow_pair *counted)
 {
-    struct shadow_pair pair = *counted;
-    pair.dead &= (UINT64_C(1) << SHADOW_ELEMENT_SHIFT) - 1;
-    if (!(pair.waste | pair.use | pair.dead))
+    if (!is_counted(counted))
         return;
     if (shadow->exhausted && shadow->pairs_count >= shadow->pairs_capacity / 8 * 7 &&
         !find(shadow, shadow_key(counted))->second)
         return;
-    put(shadow, &pair);
+    put(shadow, counted);
     if (shadow->pairs_count > shadow->pairs_capacity / 2 && !shadow->exhausted)
         make_room(shadow);
-}
-
-static bool is_counted(const struct shadow_pair *pair)
-{
-    return (pair->waste | pair->use | pair->dead << (64 - SHADOW_ELEMENT_SHIFT)) != 0;
 }
 
 /* Its slot of the table is most likely in no cache: it is asked for now and waited for later. */
@@ -207,20 +206,204 @@ static void leave(struct shadow *shadow, const struct shadow_pair *pair)
     __builtin_prefetch(&shadow->pairs[slot_of(shadow, shadow_key(pair))], 1);
 }
 
-struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair set[2],
-                                      uint32_t first, uint32_t second)
+/* With counts from zero. */
+static struct shadow_pair *enter(struct shadow *shadow, struct shadow_pair set[2], uint32_t first,
+                                 uint32_t second)
 {
-    if (SHADOW_RARE(--shadow->appearances == 0))
-        shadow_appeared(shadow);
     if (is_counted(&set[1]))
         leave(shadow, &set[1]);
     set[1] = set[0];
-    set[0] = (struct shadow_pair){
-        .first = first,
-        .second = second,
-        .dead = (uint64_t)shadow->elements[first & SHADOW_ID_MASK] << SHADOW_ELEMENT_SHIFT,
-    };
+    set[0] = (struct shadow_pair){.first = first, .second = second};
     return &set[0];
+}
+
+static void note_appearance(struct shadow *shadow)
+{
+    if (SHADOW_RARE(--shadow->appearances == 0))
+        shadow_appeared(shadow);
+}
+
+struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair set[2],
+                                      uint32_t first, uint32_t second)
+{
+    note_appearance(shadow);
+    return enter(shadow, set, first, second);
+}
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+static struct shadow_pair *pair_of(struct shadow *shadow, uint32_t first, uint32_t second)
+{
+    struct shadow_pair *pair = shadow_pair_lately(shadow, first, second);
+    return pair ? pair
+                : enter(shadow, shadow_set_of(shadow, (uint64_t)first << 32 | second), first,
+                        second);
+}
+
+/* Its counts are those of one pair, and if bytes were unread also of that of the store and the access. */
+static void settle(struct shadow *shadow, const struct shadow_entry *entry)
+{
+    uint32_t stored = entry->state & SHADOW_ID_MASK, group = entry->former >> SHADOW_GROUP_SHIFT;
+    if (!(entry->waste | entry->use))
+        return;
+    struct shadow_pair *pair = pair_of(shadow, entry->former, entry->id);
+    pair->waste += entry->waste;
+    pair->use += entry->use;
+    if (!entry->state)
+        return;
+    uint32_t first =
+        stored ? stored | group << SHADOW_GROUP_SHIFT : entry->former & ~(uint32_t)SHADOW_NEAR;
+    pair_of(shadow, first, entry->id)->dead += entry->waste + entry->use;
+}
+
+struct shadow_entry *shadow_entry_fetch(struct shadow *shadow, uint32_t former, uint32_t id,
+                                        uint32_t state)
+{
+    struct shadow_entry *set = shadow_set_at(shadow, id);
+    uint8_t element = shadow->elements[former & SHADOW_ID_MASK];
+    note_appearance(shadow);
+    settle(shadow, &set[1]);
+    set[1] = set[0];
+    set[0] = (struct shadow_entry){.id = id,
+                                   .former = former,
+                                   .state = state,
+                                   .element = element,
+                                   .intricate = {!shadow_is_one_group(element, 2),
+                                                 !shadow_is_one_group(element, 4),
+                                                 !shadow_is_one_group(element, 8)}};
+    return &set[0];
+}
+
+/* ---- counting later ------------------------------------------------------------------------- */
+
+/* All that meet in a set, of entries or of pairs met lately, agree in these bits of the id. */
+static uint32_t part_of(uint32_t id, uint32_t parts)
+{
+    enum { BITS = 6, BELOW = 6 };
+    _Static_assert(BELOW + BITS <= SHADOW_SETS_BITS - SHADOW_ROWS_BITS &&
+                       1 << BITS >= (int)SHADOW_PARTS_MAX,
+                   "rows differ in higher bits");
+    return (id >> BELOW & ((1U << BITS) - 1)) * parts >> BITS;
+}
+
+static void count_event(struct shadow *shadow, const struct shadow_event *event)
+{
+    struct shadow_entry *entry = shadow_entry_of(shadow, event->former, event->id, event->state);
+    if (SHADOW_RARE(!entry))
+        entry = shadow_entry_fetch(shadow, event->former, event->id, event->state);
+    shadow_add(entry, event->what & 1, event->what >> 1);
+}
+
+static void count_pair(struct shadow *shadow, const struct shadow_pair *counted)
+{
+    struct shadow_pair *pair = pair_of(shadow, counted->first, counted->second);
+    pair->waste += counted->waste;
+    pair->use += counted->use;
+    pair->dead += counted->dead;
+}
+
+/* What an event is about is asked for some events before. */
+void shadow_count(struct shadow *counter, const struct shadow_event *events, uint32_t count,
+                  uint32_t part, uint32_t parts)
+{
+    enum { AHEAD = 16 };
+    for (uint32_t i = 0; i < count; i++) {
+        const struct shadow_event *event = &events[i];
+        if (i + AHEAD < count)
+            __builtin_prefetch(shadow_set_at(counter, event[AHEAD].id), 1);
+        if (event->what == SHADOW_EVENT_PAIR)
+            i += SHADOW_EVENTS_AT_ONCE - 1;
+        if (parts > 1 && part_of(event->id, parts) != part)
+            continue;
+        if (event->what == SHADOW_EVENT_PAIR)
+            count_pair(counter, (const struct shadow_pair *)(event + 1));
+        else
+            count_event(counter, event);
+    }
+    /* How many pairs there are does not depend on the number of parts. */
+    for (uint32_t i = 0; i < SHADOW_LEAVING; i++) {
+        struct shadow_pair *left = &counter->leaving[i];
+        if (left->second)
+            add(counter, left);
+        *left = (struct shadow_pair){0};
+    }
+}
+
+enum base_status shadow_counter(struct shadow *counter, const struct shadow *shadow)
+{
+    struct shadow made = {.elements = shadow->elements,
+                          .ids_capacity = shadow->ids_capacity,
+                          .memory = shadow->memory};
+    if (!shadow_pairs_init(&made)) {
+        shadow_pairs_free(&made);
+        return BASE_NO_MEMORY;
+    }
+    *counter = made;
+    return BASE_OK;
+}
+
+void shadow_counter_free(struct shadow *counter)
+{
+    shadow_pairs_free(counter);
+}
+
+void shadow_gather(struct shadow *shadow, struct shadow *counter)
+{
+    shadow_flush(counter);
+    for (uint64_t i = 0; i < counter->pairs_capacity; i++)
+        if (counter->pairs[i].second)
+            add(shadow, &counter->pairs[i]);
+    if (counter->exhausted && !shadow->exhausted)
+        shadow_exhaust(shadow);
+    shadow_reset_counts(counter);
+}
+
+static void sift(struct shadow_pair *pairs, uint64_t at, uint64_t count)
+{
+    struct shadow_pair moved = pairs[at];
+    for (uint64_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && shadow_key(&pairs[below]) < shadow_key(&pairs[below + 1]))
+            below++;
+        if (shadow_key(&pairs[below]) <= shadow_key(&moved))
+            break;
+        pairs[at] = pairs[below];
+    }
+    pairs[at] = moved;
+}
+
+/* Heapsort (Williams, Floyd): no memory, and there is no libc. */
+static void sort(struct shadow_pair *pairs, uint64_t count)
+{
+    for (uint64_t i = count / 2; i-- > 0;)
+        sift(pairs, i, count);
+    for (uint64_t last = count; last-- > 1;) {
+        struct shadow_pair largest = pairs[0];
+        pairs[0] = pairs[last];
+        pairs[last] = largest;
+        sift(pairs, 0, last);
+    }
+}
+
+void shadow_order_pairs(struct shadow *shadow)
+{
+    uint64_t capacity = shadow->pairs_capacity, count = 0;
+    struct shadow_pair *old = exchange(shadow, capacity);
+    if (!old)
+        return;
+    for (uint64_t i = 0; i < capacity; i++)
+        if (old[i].second)
+            old[count++] = old[i];
+    sort(old, count);
+    for (uint64_t i = 0; i < count; i++)
+        put(shadow, &old[i]);
+    release(shadow, old, capacity);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static uint64_t entries_bytes(void)
+{
+    return SHADOW_ENTRIES * 2 * sizeof(struct shadow_entry);
 }
 
 static uint64_t lately_bytes(void)
@@ -231,15 +414,18 @@ static uint64_t lately_bytes(void)
 bool shadow_pairs_init(struct shadow *shadow)
 {
     const struct shadow_memory *memory = &shadow->memory;
+    shadow->entries = memory->map(memory->context, entries_bytes(), true);
     shadow->lately = memory->map(memory->context, lately_bytes(), true);
     shadow->pairs = memory->map(memory->context, FIRST_PAIRS * sizeof *shadow->pairs, false);
     shadow->pairs_capacity = FIRST_PAIRS;
-    return shadow->lately && shadow->pairs;
+    return shadow->entries && shadow->lately && shadow->pairs;
 }
 
 void shadow_pairs_free(struct shadow *shadow)
 {
     const struct shadow_memory *memory = &shadow->memory;
+    if (shadow->entries)
+        memory->unmap(memory->context, shadow->entries, entries_bytes());
     if (shadow->lately)
         memory->unmap(memory->context, shadow->lately, lately_bytes());
     if (shadow->pairs)
@@ -257,8 +443,20 @@ static void empty(struct shadow *shadow, struct shadow_pair *pair, bool counts)
     *pair = (struct shadow_pair){0};
 }
 
+static void empty_entry(struct shadow *shadow, struct shadow_entry *entry, bool counts)
+{
+    if (!entry->id)
+        return;
+    if (counts)
+        settle(shadow, entry);
+    *entry = (struct shadow_entry){0};
+}
+
 static void empty_sets(struct shadow *shadow, bool counts)
 {
+    for (uint32_t i = 0; i < SHADOW_ENTRIES; i++)
+        for (uint32_t way = 0; way < 2; way++)
+            empty_entry(shadow, &shadow->entries[i][way], counts);
     for (uint32_t i = 0; i < SHADOW_SETS; i++)
         for (uint32_t way = 0; way < 2; way++)
             empty(shadow, &shadow->lately[i][way], counts);
@@ -276,6 +474,7 @@ void shadow_reset_counts(struct shadow *shadow)
     empty_sets(shadow, false);
     memset(shadow->pairs, 0, shadow->pairs_capacity * sizeof *shadow->pairs);
     shadow->pairs_count = shadow->merged = shadow->outside = 0;
+    shadow_sample_reset(shadow);
 }
 
 bool shadow_pairs_check(const struct shadow *shadow)

@@ -64,6 +64,7 @@ void shadow_free(struct shadow *shadow)
     unreserve(shadow, shadow->load_ids, ids_bytes(shadow));
     unreserve(shadow, shadow->store_ids, ids_bytes(shadow));
     unreserve(shadow, shadow->elements, shadow->ids_capacity);
+    unreserve(shadow, shadow->executed, shadow->ids_capacity);
     shadow_pairs_free(shadow);
     shadow_sample_free(shadow);
 }

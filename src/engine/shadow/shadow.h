@@ -27,20 +27,20 @@
  * The kernel's accesses (reads and writes of system calls) are a T like others, but are never S
  * or L afterwards: the live engine cannot sample them either.
  *
- * A *location* is sixteen aligned bytes: the smallest unit that no group of bytes reaches out of, so that what is
- * counted for one does not depend on others. Of a sample of locations some are drawn. A few locations have most accesses of many
- * programs, and one draw for all of the run would have them or not: so time is divided into epochs, and others are drawn in each.
- * A hash of its number, of which all bits depend on all bits of the number so that no stride meets it, puts each location into a *slot*. In a *round*,
- * which is as many epochs as there are slots, each slot is drawn as often as any other, in random order: a location that
- * does the same all the time is counted as if it had been followed always, and one
- * that is used in a single epoch with the probability of the share. A pair is counted if its first
- * access was in a drawn location, whenever the second one comes: with the probability of the share, so that a sum of the
- * counts over the share is unbiased, if epochs do not end because of what was drawn.
- * To this end what an access leaves behind in a location that is not drawn is nothing, as the kernel's;
- * accesses there are followed as long as something drawn earlier waits for them (*draining*). Of bytes without a former access it is
- * then not known whether there was none: while draining, bytes that have one are taken off the count of those without, which makes
- * also that one, and sums of all, unbiased; it may be below zero (modulo 2^64).
- * Counts are kept apart in groups, to which slots belong in turn from round to round: how much groups differ tells what the sample is worth.
+ * A *location* is sixteen aligned bytes: the smallest unit that no group of bytes extends beyond, so that what is counted for one
+ * does not depend on others. With a sample of locations, some of them are drawn. In many programs a few locations have most of the
+ * accesses, and a single draw for the whole run would include them or not: so time is divided into epochs, each with a draw of its own.
+ * Each location belongs to a *slot*, by a hash of its number in which every bit depends on every bit of the number, so that no stride
+ * is favoured. In a *round*, a fixed number of epochs, each slot is drawn equally often, in random order: a location that does the same
+ * all the time is counted as if it had always been followed, and one that is used in a single epoch with the probability of the share.
+ * A pair is counted if its first access was in a location that was drawn at that time, whenever the second one comes. That has the
+ * probability of the share, so that the sum of the counts divided by the share is unbiased, provided that epochs do not end because of
+ * what was drawn.
+ * To this end an access to a location that is not drawn leaves nothing behind, like the kernel's; it is followed as long as something
+ * that was drawn earlier waits for it (*draining*). Whether bytes without a former access really had none is then not known: while
+ * draining, bytes that have one are to be taken off the count of those without (taken_off), which makes that count, and the sum of all,
+ * unbiased; it may be below zero (modulo 2^64).
+ * Counts are kept apart by groups, to which slots belong in turn from round to round: the variance is estimated from their differences.
  *
  * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked, and
  * where single bytes of a unit have different former accesses 4 bytes a byte more (for loads and
@@ -94,9 +94,9 @@ enum { SHADOW_MIXED = (1 << SHADOW_ID_BITS) - 1 };
 struct shadow_pair {
     uint32_t second, first; /* ids; second 0: the slot is empty; first with SHADOW_NEAR perhaps */
     uint64_t waste, use;
-    uint64_t dead; /* among those met lately the top byte is the element of `first` */
+    uint64_t dead;
 };
-enum { SHADOW_ELEMENT_SHIFT = 56, SHADOW_NEAR = 1 << SHADOW_ID_BITS };
+enum { SHADOW_NEAR = 1 << SHADOW_ID_BITS };
 
 /* The id without the mark and the group. */
 static inline uint32_t shadow_first(const struct shadow_pair *pair)
@@ -104,7 +104,7 @@ static inline uint32_t shadow_first(const struct shadow_pair *pair)
     return pair->first & (SHADOW_NEAR - 1);
 }
 
-/* A sample of locations: its pairs are counted for each of eight groups, in bits above the mark of `first`; it is a row for each. */
+/* With a sample of locations a pair is counted by groups: one row for each, whose number is in the bits of `first` above the mark. */
 enum {
     SHADOW_LOCATION_SHIFT = 4,
     SHADOW_GROUP_SHIFT = SHADOW_ID_BITS + 1,
@@ -114,8 +114,6 @@ static inline uint32_t shadow_group(const struct shadow_pair *pair)
 {
     return pair->first >> SHADOW_GROUP_SHIFT;
 }
-
-enum shadow_kind { SHADOW_DEAD, SHADOW_SILENT, SHADOW_LOAD, SHADOW_KINDS };
 
 /*
  * Pairs met lately: sets of two, the later one first, in eight rows. Four MiB, of which a program uses as much as it has
@@ -127,6 +125,20 @@ enum {
     SHADOW_SETS = 1 << SHADOW_SETS_BITS,
     SHADOW_LEAVING = 16
 };
+
+/*
+ * In front of them: counts by all that an access of an id found, so that one look says where a load is counted that is at once
+ * the first one since a store. Sets of two, the later one first. Four MiB, likewise.
+ */
+struct shadow_entry {
+    uint32_t id, former; /* of the access, 0: empty; as `first` of a pair */
+    uint32_t
+        state; /* 0: no byte was unread; else SHADOW_UNREAD, of loads with the id that stored them */
+    uint8_t element;   /* of the former access */
+    bool intricate[3]; /* where 2, 4, 8 bytes differ, parts of elements must be looked at */
+    uint64_t waste, use;
+};
+enum { SHADOW_ENTRIES = 1 << 16 };
 
 /*
  * A bound for the table of pairs. Where there are more the lightest are merged, half of them at a time: both their ids
@@ -146,16 +158,28 @@ struct shadow_bound {
  * mixed units. Accesses are observed that follow a pair's first appearance among those met lately, and those that the caller
  * asks for: the later an appearance, the less likely, so that they take a bounded share of the time.
  */
+enum shadow_kind { SHADOW_DEAD, SHADOW_SILENT, SHADOW_LOAD };
 struct shadow_observer {
     void (*seen)(void *context, enum shadow_kind kind, uint32_t first, uint32_t second,
                  uint64_t address);
     void *context;
 };
 
+/*
+ * What an access found, to be counted later, perhaps by another thread: as entries and pairs are, in the order in which it happened. Behind an
+ * event of SHADOW_EVENT_PAIR stands, in the place of two more, a pair that is to be added.
+ */
+struct shadow_event {
+    uint32_t former, id, state; /* as those of an entry */
+    uint32_t what;              /* bytes * 2, 1 more if they differ */
+};
+enum { SHADOW_EVENT_PAIR = 0, SHADOW_EVENTS_AT_ONCE = 3 };
+
 struct shadow {
     unsigned char *base;            /* record of address 0 */
     uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
     uint8_t *elements;              /* by id: element of the access */
+    struct shadow_entry (*entries)[2];
     struct shadow_pair (*lately)[2];
     struct shadow_pair leaving[SHADOW_LEAVING];
     uint32_t turn;             /* of leaving */
@@ -174,12 +198,18 @@ struct shadow {
     struct shadow_observer observer;
     uint32_t observing;             /* accesses still to be observed */
     uint64_t appearances, observed; /* pairs to appear until the next is; how often that was */
+    /* Counted later. events: where the next one is written, NULL: counted at once. */
+    struct shadow_event *events, *events_end;
+    void (*next_chunk)(struct shadow *shadow); /* there is no more room: sets both anew */
+    uint8_t *executed;                         /* by id: how often, up to a few times */
     /* Of a sample; locations NULL: all are followed. */
-    uint8_t *locations;            /* by number: slot, or SHADOW_UNKNOWN, SHADOW_WAITING */
-    uint8_t drawn[256];            /* by what a location has: 1: its accesses are handed over */
-    uint32_t group;                /* of the location at hand, as in `first` */
-    bool draining;                 /* it is not drawn */
-    uint32_t slots, epochs, width; /* 1, ...; epochs of a round; slots drawn at a time */
+    uint16_t *locations; /* by number: slot, with what is awaited there; or SHADOW_UNKNOWN */
+    uint8_t handed[2]
+                  [1 << 10]; /* loads, stores; by that number of a location: 1: are handed over */
+    uint32_t group;          /* of the location at hand, as in `first` */
+    bool draining;           /* it is not drawn */
+    uint64_t *taken_off; /* by id of an access: bytes, from the sum of (0, id) over all groups */
+    uint32_t slots, epochs, width; /* slots, from 1 on; epochs of a round; slots drawn in each */
     uint32_t epoch;                /* of the round */
     uint64_t round, seed;
     uint16_t *order; /* first slot of those drawn in each epoch of the round; beyond slots: none */
@@ -240,26 +270,62 @@ void shadow_flush(struct shadow *shadow);
 void shadow_merge_pairs(struct shadow *shadow, uint64_t most);
 
 /*
- * From now on only a share of all locations is followed at a time; the nearest one to that asked for, (0, 1], that slots and epochs have,
- * which is given. Another seed draws others. To be called before the first access. BASE_NO_MEMORY: address space was refused, all are
- * followed.
+ * From now on only a share of all locations, (0, 1], is followed at a time: the nearest one to *share that slots and epochs allow, to
+ * which it is set. Another seed draws others. To be called before the first access. BASE_NO_MEMORY: address space was refused, all
+ * are followed.
  */
-enum { SHADOW_UNKNOWN = 0, SHADOW_WAITING = 255 };
+enum {
+    SHADOW_UNKNOWN = 0,
+    SHADOW_SLOT = 0xff,
+    SHADOW_AWAITS_LOAD = 0x100,
+    SHADOW_AWAITS_STORE = 0x200
+};
 enum base_status shadow_sample(struct shadow *shadow, double *share, uint64_t seed);
 /*
- * For callers that test by themselves: an access need not be handed over if all locations that it touches are left out. Any
- * access handed over decides for those that it touches.
+ * An access need not be handed over if all locations that it touches are left out: not drawn, and nothing that was drawn earlier waits
+ * for a load, or for a store. The program's may be tested so; the kernel's, which are few, are all handed over. Every access that is handed over brings up to date what is known of the locations that it touches.
  */
-static inline bool shadow_is_left_out(const struct shadow *shadow, uint64_t address)
+static inline bool shadow_is_left_out(const struct shadow *shadow, uint64_t address, uint64_t bytes,
+                                      bool store)
 {
-    return !shadow->drawn[shadow->locations[address >> SHADOW_LOCATION_SHIFT]];
+    uint64_t last = (address + bytes - 1) >> SHADOW_LOCATION_SHIFT;
+    for (uint64_t at = address >> SHADOW_LOCATION_SHIFT; at <= last; at++)
+        if (shadow->handed[store][shadow->locations[at]])
+            return false;
+    return true;
 }
-/* Other locations are drawn from now on. */
+/* Another epoch begins. */
 void shadow_next_epoch(struct shadow *shadow);
 /* Is the location drawn in this epoch? */
 bool shadow_is_drawn(const struct shadow *shadow, uint64_t address);
-/* After shadow_flush: pairs of all groups become one, as without a sample. */
+/* After shadow_flush: the rows of a pair become one, as without a sample. */
 void shadow_join_groups(struct shadow *shadow);
+
+/* ---- counting later ------------------------------------------------------------------------ */
+
+/*
+ * From now on events are written instead of counted; to be called before the first access. Then accesses of 1, 2, 4 and 8 bytes may, and need
+ * not, take the paths of shadow_load_later and shadow_store_later. Room for SHADOW_EVENTS_AT_ONCE must be left behind `end`. What is observed
+ * follows the first executions of an id instead of the first appearance of a pair. BASE_NO_MEMORY: nothing has happened.
+ */
+enum base_status shadow_count_later(struct shadow *shadow, struct shadow_event *events,
+                                    struct shadow_event *end,
+                                    void (*next_chunk)(struct shadow *shadow));
+/*
+ * For one that counts: the same ids as `shadow`, and counts of its own. Without memory of accesses, observer and bound. Several may count at
+ * the same time, and while events are written.
+ */
+enum base_status shadow_counter(struct shadow *counter, const struct shadow *shadow);
+void shadow_counter_free(struct shadow *counter);
+/* Counts those events whose ids are the part's of so many parts, at most SHADOW_PARTS_MAX. Ids that meet in a set are in one part, so that all that a
+   set goes through does not depend on their number. */
+enum { SHADOW_PARTS_MAX = 64 };
+void shadow_count(struct shadow *counter, const struct shadow_event *events, uint32_t count,
+                  uint32_t part, uint32_t parts);
+/* Moves what was counted to `shadow`. */
+void shadow_gather(struct shadow *shadow, struct shadow *counter);
+/* After shadow_flush: puts the table into an order that only depends on what is in it. */
+void shadow_order_pairs(struct shadow *shadow);
 
 /* After a fork: what was counted is the parent's. Memory of what happened stays. */
 void shadow_reset_counts(struct shadow *shadow);

@@ -4,22 +4,12 @@
  * of bytes that lie in one element of the former access, floats within the
  * tolerance.
  *
- * The comparison of binary32 and binary64 is the one of detect_same_value written again: that one
+ * The comparison of binary32 and binary64 (fast.h) is the one of detect_same_value written again: that one
  * takes a whole sample, which costs more to set up than the comparison, and programs that
- * iterate over floats come here at every access. A test compares the two. x87 goes there.
+ * iterate over floats need it at every access. A test compares the two. x87 goes there.
  */
 #include "shadow/internal.h"
 #include "detect/detect.h"
-
-static bool close_double(double a, double b, double tolerance)
-{
-    double size_a = __builtin_fabs(a), size_b = __builtin_fabs(b);
-    double larger = size_a > size_b ? size_a : size_b;
-    /* False for NaN; true for an infinity and anything. */
-    if (__builtin_fabs(a - b) <= tolerance * larger)
-        return larger <= __DBL_MAX__ || a == b;
-    return a == b || (a != a && b != b);
-}
 
 static bool close_x87(const uint8_t *former, const uint8_t *now, float tolerance)
 {
@@ -33,22 +23,6 @@ static bool close_x87(const uint8_t *former, const uint8_t *now, float tolerance
     return detect_same_value(&sample, now, &touch, tolerance);
 }
 
-static bool close_bits_64(uint64_t former, uint64_t now, float tolerance)
-{
-    double a, b;
-    memcpy(&a, &former, sizeof a);
-    memcpy(&b, &now, sizeof b);
-    return close_double(a, b, tolerance);
-}
-
-static bool close_bits_32(uint32_t former, uint32_t now, float tolerance)
-{
-    float a, b;
-    memcpy(&a, &former, sizeof a);
-    memcpy(&b, &now, sizeof b);
-    return close_double(a, b, tolerance);
-}
-
 /* One whole float; sizes without a known format are equal only in bits, and these are not. */
 static bool close_float(const uint8_t *former, const uint8_t *now, uint32_t bytes, float tolerance)
 {
@@ -59,8 +33,8 @@ static bool close_float(const uint8_t *former, const uint8_t *now, uint32_t byte
         return false;
     memcpy(&a, former, bytes);
     memcpy(&b, now, bytes);
-    return bytes == sizeof(float) ? close_bits_32((uint32_t)a, (uint32_t)b, tolerance)
-                                  : close_bits_64(a, b, tolerance);
+    return bytes == sizeof(float) ? shadow_are_bits_close(a, b, sizeof(float), tolerance)
+                                  : shadow_are_bits_close(a, b, sizeof(double), tolerance);
 }
 
 /* Elements of four bytes in a word, two or one. */
@@ -70,7 +44,7 @@ static struct shadow_waste waste_of_fours(bool is_float, uint32_t bytes, uint64_
     struct shadow_waste waste = {0, 0};
     for (uint32_t at = 0; at < bytes; at += 4) {
         uint32_t a = (uint32_t)(former >> 8 * at), b = (uint32_t)(now >> 8 * at);
-        bool near = a != b && is_float && close_bits_32(a, b, tolerance);
+        bool near = a != b && is_float && shadow_are_bits_close(a, b, 4, tolerance);
         waste.all += a == b || near ? 4 : 0;
         waste.near += near ? 4 : 0;
     }
@@ -95,7 +69,7 @@ struct shadow_waste shadow_waste_of_part(const struct shadow *shadow, uint8_t el
     if (size > bytes || size == 0)
         return (struct shadow_waste){0, 0};
     if (size == 8) {
-        uint32_t near = is_float && close_bits_64(former, now, tolerance) ? 8 : 0;
+        uint32_t near = is_float && shadow_are_bits_close(former, now, 8, tolerance) ? 8 : 0;
         return (struct shadow_waste){near, near};
     }
     if (size == 4)

@@ -8,7 +8,7 @@
 struct span {
     struct cell *interval;
     uint64_t start, end; /* end: behind the last access */
-    uint64_t since;      /* its thread's last wait */
+    uint64_t slept;      /* its thread's last sleep */
     double accesses;
     bool moves; /* transfers to or from it were found */
 };
@@ -26,7 +26,8 @@ struct piece {
 
 struct fold {
     struct transfer *transfer;
-    uint64_t line, mask;
+    struct cell *line;
+    uint64_t mask;
     struct transfer_line *result;
     bool known; /* result was looked for */
     struct span spans[LINE_INTERVALS];
@@ -36,10 +37,17 @@ struct fold {
     struct piece pieces[2];
 };
 
+/* What lies there is asked once: the next time other bytes may have been written, of other variables. */
 static struct transfer_line *result_of(struct fold *fold)
 {
-    if (!fold->known)
-        fold->result = transfer_result(fold->transfer, fold->line, fold->mask);
+    struct transfer *transfer = fold->transfer;
+    uint32_t *known = &fold->line->u.line.result;
+    if (!fold->known && *known)
+        fold->result = &transfer->results[*known];
+    else if (!fold->known)
+        fold->result = transfer_result(transfer, fold->line->u.line.line, fold->mask);
+    if (fold->result)
+        *known = (uint32_t)(fold->result - transfer->results);
     fold->known = true;
     return fold->result;
 }
@@ -55,7 +63,8 @@ static void take_spans(struct fold *fold, const struct cell *line, uint64_t unti
         if (start >= until)
             continue;
         struct span *span = &fold->spans[fold->count++];
-        *span = (struct span){interval, start, end, start - interval->u.interval.after, 0, false};
+        uint64_t slept = transfer_then(start, interval->u.interval.awake);
+        *span = (struct span){interval, start, end, slept, 0, false};
         fold->cuts[fold->cuts_count++] = start;
         fold->cuts[fold->cuts_count++] = end < until ? end : until;
         const struct accessor *accessor;
@@ -146,7 +155,7 @@ static void add_between(struct fold *fold, const struct piece *before, const str
         return;
     for (unsigned i = 0; i < before->count; i++)
         for (unsigned j = 0; j < after->count; j++)
-            if (after->active[j].span->since < before->end)
+            if (after->active[j].span->slept < before->end)
                 add_pair(fold, &before->active[i], &after->active[j],
                          1 / (before->accesses * after->accesses));
 }
@@ -172,7 +181,7 @@ void transfer_fold(struct transfer *transfer, struct cell *line, uint64_t until)
     struct fold fold;
     unsigned last = 0;
     fold.transfer = transfer;
-    fold.line = line->u.line.line;
+    fold.line = line;
     fold.mask = 0;
     fold.result = NULL;
     fold.known = false;

@@ -38,11 +38,13 @@ struct cell {
             uint64_t line;
             uint64_t gap;     /* accesses no further apart are one interval */
             uint32_t coarser; /* how many callers new accesses lose */
+            uint32_t parted;  /* by waits: a larger gap joins too few */
+            uint32_t result;  /* what was settled of it; 0: nothing yet */
         } line;
         struct {
             uint32_t more; /* further cell; 0: none */
-            uint32_t
-                after; /* start less the time of the thread's last wait, as far as 32 bits go */
+            /* start less the time of the thread's last wait, and of its last sleep: see transfer_ago */
+            uint16_t after, awake;
             uint64_t start, end; /* times of the first and last access */
             struct accessor accessors[2];
         } interval;
@@ -53,6 +55,8 @@ struct cell {
     } u;
 };
 _Static_assert(sizeof(struct cell) == 64, "cells are as long as lines");
+_Static_assert((uint64_t)UINT16_MAX *TRANSFER_NEAR > FAR,
+               "waits are known for as long as they matter");
 
 struct transfer {
     struct transfer_options options;
@@ -81,6 +85,23 @@ static inline void transfer_unmap(const struct transfer *transfer, void *items, 
 {
     if (items)
         transfer->memory.unmap(transfer->memory.context, items, count * bytes);
+}
+
+/*
+ * How long ago a wait was: waits end at multiples of TRANSFER_NEAR, of which as many are kept as 16 bits hold. That is more than what
+ * is far; of what was longer ago only that is known.
+ */
+static inline uint16_t transfer_ago(uint64_t start, uint64_t wait)
+{
+    uint64_t ago = start / TRANSFER_NEAR - wait / TRANSFER_NEAR;
+    return (uint16_t)(ago < UINT16_MAX ? ago : UINT16_MAX);
+}
+
+/* And when: 0 if it was before everything. */
+static inline uint64_t transfer_then(uint64_t start, uint16_t ago)
+{
+    uint64_t whole = start / TRANSFER_NEAR;
+    return whole > ago ? (whole - ago) * TRANSFER_NEAR : 0;
 }
 
 /* The n-th accessor of an interval; NULL: there is none. */

@@ -124,7 +124,8 @@ static bool follows(const struct cell *earlier, const struct cell *later, uint64
 {
     return earlier->thread == later->thread && later->u.interval.start >= earlier->u.interval.end &&
            later->u.interval.start - earlier->u.interval.end <= gap &&
-           later->u.interval.start - later->u.interval.after <= earlier->u.interval.start;
+           transfer_then(later->u.interval.start, later->u.interval.after) <=
+               earlier->u.interval.start;
 }
 
 static void absorb(struct transfer *transfer, struct cell *line, struct cell *earlier,
@@ -133,9 +134,9 @@ static void absorb(struct transfer *transfer, struct cell *line, struct cell *ea
     const struct accessor *accessor;
     for (unsigned i = 0; (accessor = accessor_of(transfer, earlier, i)); i++)
         add_accessor(transfer, line, later, accessor);
-    uint64_t since = earlier->u.interval.start - earlier->u.interval.after;
     later->u.interval.start = earlier->u.interval.start;
-    later->u.interval.after = (uint32_t)(later->u.interval.start - since);
+    later->u.interval.after = earlier->u.interval.after;
+    later->u.interval.awake = earlier->u.interval.awake;
 }
 
 /* Joins what is no further apart than the line's gap, which has grown. */
@@ -178,6 +179,15 @@ static uint64_t horizon(const struct transfer *transfer, const struct cell *line
     return until;
 }
 
+static void scale(struct transfer *transfer, struct cell *interval, double share)
+{
+    struct accessor *accessor;
+    for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++) {
+        uint32_t count = (uint32_t)(accessor->count * share);
+        accessor->count = count ? count : 1;
+    }
+}
+
 /* What was settled before `until` goes; of an interval that reaches beyond, the rest stays. */
 static void drop_before(struct transfer *transfer, struct cell *line, uint64_t until)
 {
@@ -195,22 +205,30 @@ static void drop_before(struct transfer *transfer, struct cell *line, uint64_t u
         link = &interval->next;
         if (start >= until)
             continue;
-        double share = (double)(end - until) / (double)(end - start);
-        struct accessor *accessor;
-        for (unsigned i = 0; (accessor = accessor_of(transfer, interval, i)); i++) {
-            uint32_t count = (uint32_t)(accessor->count * share);
-            accessor->count = count ? count : 1;
-        }
-        uint64_t after = until - start + interval->u.interval.after;
+        scale(transfer, interval, (double)(end - until) / (double)(end - start));
+        interval->u.interval.after =
+            transfer_ago(until, transfer_then(start, interval->u.interval.after));
+        interval->u.interval.awake =
+            transfer_ago(until, transfer_then(start, interval->u.interval.awake));
         interval->u.interval.start = until;
-        interval->u.interval.after = (uint32_t)(after > UINT32_MAX ? UINT32_MAX : after);
     }
+}
+
+/* Where waits keep intervals apart a larger gap only makes those that are to come less exact. */
+static void coarsen_enough(struct transfer *transfer, struct cell *line)
+{
+    uint64_t gap = line->u.line.gap;
+    while (line->u.line.gap < FAR && line->u.line.count > LINE_INTERVALS / 4 * 3)
+        coarsen(transfer, line);
+    line->u.line.parted = line->u.line.count > LINE_INTERVALS / 4 * 3;
+    if (line->u.line.parted)
+        line->u.line.gap = gap;
 }
 
 static void make_room(struct transfer *transfer, struct cell *line)
 {
-    while (line->u.line.gap < FAR && line->u.line.count > LINE_INTERVALS / 4 * 3)
-        coarsen(transfer, line);
+    if (!line->u.line.parted)
+        coarsen_enough(transfer, line);
     if (line->u.line.count <= LINE_INTERVALS / 4 * 3)
         return;
     uint64_t until = horizon(transfer, line);
@@ -414,10 +432,10 @@ static struct cell *begin_interval(struct transfer *transfer, struct cell *line,
     if (!number)
         return NULL;
     struct cell *interval = &transfer->cells[number];
-    uint64_t after = clock->now - clock->since;
     interval->thread = (uint16_t)thread;
     interval->u.interval.start = interval->u.interval.end = clock->now;
-    interval->u.interval.after = (uint32_t)(after > UINT32_MAX ? UINT32_MAX : after);
+    interval->u.interval.after = transfer_ago(clock->now, clock->since);
+    interval->u.interval.awake = transfer_ago(clock->now, clock->slept);
     if (line->next && transfer->cells[line->next].thread != thread)
         line->u.line.several = 1;
     interval->next = line->next;
@@ -465,6 +483,29 @@ void transfer_access(struct transfer *transfer, uint32_t thread, const struct tr
             touch(transfer, number, thread, clock, &access);
         address += part;
         bytes -= part;
+    }
+}
+
+void transfer_take_back(struct transfer *transfer, uint32_t thread, uint64_t address,
+                        uint64_t until)
+{
+    uint64_t number = address >> TRANSFER_LINE_SHIFT;
+    uint32_t at = number < transfer->lines_limit ? transfer->lines[number] : 0;
+    for (uint32_t *link = &transfer->cells[at].next; at && *link;) {
+        uint32_t own = *link;
+        struct cell *interval = &transfer->cells[own];
+        uint64_t start = interval->u.interval.start, end = interval->u.interval.end;
+        if (interval->thread == thread && start > until) {
+            *link = interval->next;
+            free_interval(transfer, own);
+            transfer->cells[at].u.line.count--;
+            continue;
+        }
+        link = &interval->next;
+        if (interval->thread != thread || end <= until)
+            continue;
+        scale(transfer, interval, (double)(until - start + 1) / (double)(end - start + 1));
+        interval->u.interval.end = until;
     }
 }
 

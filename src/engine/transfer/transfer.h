@@ -109,22 +109,39 @@ void transfer_free(struct transfer *transfer);
 struct transfer_clock {
     uint64_t now;   /* its virtual time */
     uint64_t since; /* when it last went on after waiting */
+    uint64_t slept; /* the same of waits in the kernel alone */
 };
 
-/* The thread wakes others: what it did before is apart from what it does now. */
-static inline void transfer_wake(struct transfer_clock *clock)
+/* What the thread did before is apart from what it does now. */
+static inline void transfer_part(struct transfer_clock *clock)
 {
     clock->now = clock->since = (clock->now / TRANSFER_NEAR + 1) * TRANSFER_NEAR;
 }
 
+/* It wakes others. */
+static inline void transfer_wake(struct transfer_clock *clock)
+{
+    transfer_part(clock);
+    clock->slept = clock->since;
+}
+
 /* What others did until `then` happens before what this one does from now on; nothing, if it has waited until later than
-   that already. */
-static inline void transfer_join(struct transfer_clock *clock, uint64_t then)
+   that already. It read a word until another one wrote it. */
+static inline void transfer_go_on(struct transfer_clock *clock, uint64_t then)
 {
     if (then < clock->since)
         return;
     clock->now = then > clock->now ? then : clock->now;
-    transfer_wake(clock);
+    transfer_part(clock);
+}
+
+/* The same, but it slept. */
+static inline void transfer_join(struct transfer_clock *clock, uint64_t then)
+{
+    if (then < clock->since)
+        return;
+    transfer_go_on(clock, then);
+    clock->slept = clock->since;
 }
 
 /*
@@ -133,6 +150,10 @@ static inline void transfer_join(struct transfer_clock *clock, uint64_t then)
  */
 void transfer_access(struct transfer *transfer, uint32_t thread, const struct transfer_clock *clock,
                      uint64_t address, uint32_t bytes, uint32_t id, enum transfer_kind kind);
+
+/* What the thread did on the address's line after `until` is as if it had not happened: it was waiting, for as long as an engine let it. */
+void transfer_take_back(struct transfer *transfer, uint32_t thread, uint64_t address,
+                        uint64_t until);
 
 /* The memory is another object from now on, or none. To be called before the caller forgets what it was. */
 void transfer_forget(struct transfer *transfer, uint64_t address, uint64_t bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A loop's bounds as rows of a profile. */
-#include "assess/assess.h"
+#include "assess/internal.h"
 
 #include "bounds/schedule.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_run(struct profile *profile, const struct model *model)
+bool assess_begin_run(struct profile *profile, const struct model *model)
 {
     const struct model_machine *machine = model_machine(model);
     char title[256];
@@ -170,7 +170,7 @@ enum base_status assess_add(struct profile *profile, const struct bodies_loop *l
     enum base_status status = bound_loop(loop, options, &bounds);
     if (status != BASE_OK)
         return status;
-    bool good = add_run(profile, options->model) &&
+    bool good = assess_begin_run(profile, options->model) &&
                 add_loop(profile, loop, &bounds, module, level, share) &&
                 add_instructions(profile, id, loop, &bounds) &&
                 add_resources(profile, id, &bounds) && add_circuit(profile, id, &bounds);

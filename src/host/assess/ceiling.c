@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ENTERED_LEAST = 3,
@@ -153,16 +154,25 @@ static bool judge(const struct trial_loop *loop, struct profile_ceiling_loop *ro
     return true;
 }
 
+/* "calls f, which calls g" */
+static void write_reason(const struct trial_loop *loop, char *text, size_t bytes)
+{
+    const char *does = clone_reason_text((enum clone_reason)loop->reason);
+    bool calls = loop->reason == CLONE_CALLS && loop->callee;
+    text[0] = 0;
+    if (loop->within)
+        snprintf(text, bytes, "calls %.480s, which ", loop->within);
+    size_t used = strlen(text);
+    snprintf(text + used, bytes - used, calls ? "calls %.480s" : "%s", calls ? loop->callee : does);
+}
+
 static bool keep_reason(struct profile *profile, const struct trial_loop *loop,
                         struct profile_ceiling_loop *row)
 {
-    char text[512];
+    char text[1024];
     if (loop->reason == CLONE_ELIGIBLE)
         return true;
-    if (loop->reason == CLONE_CALLS && loop->callee)
-        snprintf(text, sizeof text, "calls %.480s", loop->callee);
-    else
-        snprintf(text, sizeof text, "%s", clone_reason_text(loop->reason));
+    write_reason(loop, text, sizeof text);
     row->reason = profile_keep(profile, text);
     row->reason_id = profile_keep(profile, clone_reason_id(loop->reason));
     row->reason_file = loop->culprit_file ? profile_keep(profile, loop->culprit_file) : NULL;
@@ -195,6 +205,45 @@ static bool add_loop(struct profile *profile, const struct trial_loop *loop, dou
     return added;
 }
 
+/* One row for each variant that was asked for. */
+static bool add_variant(struct profile *profile, const struct trial_loop *loop,
+                        enum clone_variant variant)
+{
+    size_t count = 0;
+    const char *lack =
+        loop->lacks[variant] ? clone_lack_text((enum clone_lack)loop->lacks[variant]) : NULL;
+    struct profile_ceiling_variant row = {.loop = (uint32_t)profile->ceiling_loops_count - 1,
+                                          .variant =
+                                              profile_keep(profile, clone_variant_id(variant)),
+                                          .ratio = -1,
+                                          .reason = lack ? profile_keep(profile, lack) : NULL};
+    double *ratios = calloc(loop->pairs_count + 1, sizeof *ratios);
+    for (size_t i = 0; ratios && i < loop->pairs_count; i++)
+        if (loop->pairs[i].variant == variant)
+            ratios[count++] = loop->pairs[i].variant_ratio;
+    if (count) {
+        struct quartiles ratio = quartiles_of(ratios, count);
+        row.ratio = ratio.median;
+        row.ratio_low = ratio.low;
+        row.ratio_high = ratio.high;
+        row.trials = count;
+    }
+    bool good = ratios && row.variant && !lack == !row.reason;
+    free(ratios);
+    struct profile_ceiling_variant *added = good ? profile_add_ceiling_variants(profile) : NULL;
+    if (added)
+        *added = row;
+    return added;
+}
+
+static bool add_variants(struct profile *profile, const struct trial_loop *loop, uint32_t variants)
+{
+    for (unsigned v = CLONE_L1 + 1; v < CLONE_VARIANTS && loop->reason == CLONE_ELIGIBLE; v++)
+        if (variants >> v & 1 && !add_variant(profile, loop, (enum clone_variant)v))
+            return false;
+    return true;
+}
+
 bool assess_ceiling(struct profile *profile, const struct trial_result *result, size_t limit)
 {
     struct profile_ceiling_run *run = profile_add_ceiling_runs(profile);
@@ -208,11 +257,11 @@ bool assess_ceiling(struct profile *profile, const struct trial_result *result, 
         made.other += i >= limit;
         if (i >= limit)
             continue;
-        if (!add_loop(profile, loop, result->ns))
+        if (!add_loop(profile, loop, result->ns) || !add_variants(profile, loop, result->variants))
             return false;
         const struct profile_ceiling_loop *row =
             &profile->ceiling_loops[profile->ceiling_loops_count - 1];
-        if (row->trials && !row->short_executions)
+        if (profile_ceiling_known(row))
             made.measured_ns += loop->ns;
     }
     profile->ceiling_runs[profile->ceiling_runs_count - 1] = made;
@@ -239,9 +288,26 @@ static bool take_loop(struct profile *profile, struct profile_ceiling_loop row)
     return added;
 }
 
+static bool take_variant(struct profile *profile, struct profile_ceiling_variant row)
+{
+    if (!copy_text(profile, &row.variant) || !copy_text(profile, &row.reason))
+        return false;
+    struct profile_ceiling_variant *added = profile_add_ceiling_variants(profile);
+    if (added)
+        *added = row;
+    return added;
+}
+
+static bool take_degraded(struct profile *profile, const char *sentence)
+{
+    struct profile_text *added = profile_add_degraded(profile);
+    return added && (added->text = profile_keep(profile, sentence));
+}
+
 bool assess_take_ceiling(const struct profile *tried, struct profile *profile)
 {
     profile->ceiling_runs_count = profile->ceiling_loops_count = 0;
+    profile->ceiling_variants_count = 0;
     if (!tried->ceiling_runs_count)
         return true;
     struct profile_ceiling_run *run = profile_add_ceiling_runs(profile);
@@ -250,6 +316,12 @@ bool assess_take_ceiling(const struct profile *tried, struct profile *profile)
     *run = tried->ceiling_runs[0];
     for (size_t i = 0; i < tried->ceiling_loops_count; i++)
         if (!take_loop(profile, tried->ceiling_loops[i]))
+            return false;
+    for (size_t i = 0; i < tried->ceiling_variants_count; i++)
+        if (!take_variant(profile, tried->ceiling_variants[i]))
+            return false;
+    for (size_t i = 0; i < tried->degraded_count; i++)
+        if (!take_degraded(profile, tried->degraded[i].text))
             return false;
     return true;
 }

@@ -17,7 +17,7 @@
  */
 bool assess_ceiling(struct profile *profile, const struct trial_result *result, size_t limit);
 
-/* The rows of another profile, in place of its own. Strings are copied. False: no memory. */
+/* The rows of another profile, in place of its own, and why some are missing. Strings are copied. False: no memory. */
 bool assess_take_ceiling(const struct profile *tried, struct profile *profile);
 
 #endif

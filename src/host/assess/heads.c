@@ -86,30 +86,44 @@ static bool add_head(const struct looking *looking, uint64_t function, uint64_t 
     return UTIL_PUSH(heads->items, heads->count, heads->capacity, made);
 }
 
+/* Visits a loop around each of the line's rows, and around each block that begins within one, as in inline assembly: adds those of the depth; depth
+   0: returns the greatest. */
+static uint32_t visit_loops(const struct looking *looking, uint64_t start, uint64_t end,
+                            const struct cfg *flow, size_t count, uint32_t depth,
+                            enum base_status *status)
+{
+    uint32_t deepest = 0, loop, block;
+    for (size_t i = 0; i < count && *status == BASE_OK; i++) {
+        uint64_t until = i + 1 < count ? looking->rows[i + 1] : end;
+        for (uint64_t at = looking->rows[i];
+             is_of_line(looking, looking->rows[i]) && at < until && *status == BASE_OK;
+             at = block == CFG_NONE ? until : flow->blocks[block].end) {
+            block = cfg_block_at(flow, at);
+            loop = cfg_loop_at(flow, at);
+            deepest = flow->loops[loop].depth > deepest && loop ? flow->loops[loop].depth : deepest;
+            if (loop && flow->loops[loop].depth == depth &&
+                !add_head(looking, start, end, flow, loop))
+                *status = BASE_NO_MEMORY;
+        }
+    }
+    return deepest;
+}
+
 /* The deepest loops that have instructions of the line: what stands before a loop, on its line, is of the one around it. */
 static enum base_status look_at(const struct looking *looking, uint64_t start, uint64_t end)
 {
     struct cfg *flow = NULL;
     size_t count = binary_rows(looking->binary, start, end, looking->rows, ROWS_MAX), kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (is_of_line(looking, looking->rows[i]))
-            looking->rows[kept++] = looking->rows[i];
+        kept += is_of_line(looking, looking->rows[i]);
     if (!kept)
         return BASE_OK;
     enum base_status status = make_flow(looking, start, end, &flow);
     if (status != BASE_OK)
         return status == BASE_NO_MEMORY ? status : BASE_OK;
-    uint32_t depth = 0;
-    for (size_t i = 0; i < kept; i++) {
-        uint32_t loop = cfg_loop_at(flow, looking->rows[i]);
-        if (loop && flow->loops[loop].depth > depth)
-            depth = flow->loops[loop].depth;
-    }
-    for (size_t i = 0; i < kept && status == BASE_OK; i++) {
-        uint32_t loop = cfg_loop_at(flow, looking->rows[i]);
-        if (loop && flow->loops[loop].depth == depth && !add_head(looking, start, end, flow, loop))
-            status = BASE_NO_MEMORY;
-    }
+    uint32_t depth = visit_loops(looking, start, end, flow, count, 0, &status);
+    if (depth)
+        visit_loops(looking, start, end, flow, count, depth, &status);
     cfg_free(flow);
     return status;
 }

@@ -11,4 +11,7 @@ void measure_loops(struct profile *profile);
 /* Is that one of those that are meant? */
 bool find_matches(const struct bodies_loop *loop, const struct assess_target *target);
 
+/* The row of the machine, if there is none. False: no memory. */
+bool assess_begin_run(struct profile *profile, const struct model *model);
+
 #endif

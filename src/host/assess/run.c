@@ -5,8 +5,11 @@
 #include "cfg/cfg.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double most_of_it = 0.5;
 
 struct sample {
     uint64_t address;
@@ -160,22 +163,39 @@ static int by_weight(const void *a, const void *b)
     return (first->loop.weight < second->loop.weight) - (first->loop.weight > second->loop.weight);
 }
 
+/* Share of the CPU time in code outside of innermost loops; of all loops, not of some that were asked for. */
+static double time_outside(const struct samples *samples, const struct hottest *hottest)
+{
+    double ns = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        ns += samples->items[i].ns;
+    for (size_t i = 0; i < hottest->count; i++)
+        ns -= hottest->items[i].loop.weight;
+    return hottest->only || ns <= 0 ? 0 : fmin(1, ns / samples->whole_ns);
+}
+
 static enum base_status add_hottest(struct profile *profile, struct hottest *hottest,
                                     const struct assess_options *options, size_t limit,
-                                    double whole_ns)
+                                    const struct samples *samples)
 {
     enum base_status status = BASE_OK;
+    double outside = time_outside(samples, hottest);
     if (hottest->count)
         qsort(hottest->items, hottest->count, sizeof *hottest->items, by_weight);
     for (size_t i = 0; i < hottest->count && i < limit && status == BASE_OK; i++) {
         const struct bodies_loop *loop = &hottest->items[i].loop;
         status = assess_add(profile, loop, options, hottest->items[i].module, NULL,
-                            loop->weight / whole_ns);
+                            loop->weight / samples->whole_ns);
         if (status == BASE_OK && options->graph && !(options->drawn && i))
             status = assess_graph(loop, options, options->drawn, options->graph);
     }
+    /* Where there is no loop that is worth a report, too. */
+    if (status == BASE_OK && outside >= most_of_it && !assess_begin_run(profile, options->model))
+        status = BASE_NO_MEMORY;
     if (profile->limit_runs_count && hottest->count > limit)
         profile->limit_runs[0].other = hottest->count - limit;
+    if (profile->limit_runs_count)
+        profile->limit_runs[0].outside = outside;
     return status;
 }
 
@@ -245,7 +265,7 @@ enum base_status assess_profile(struct profile *profile, const struct binary_opt
     if (status == BASE_OK)
         status = search(profile, symbols, &samples, binaries, &hottest);
     if (status == BASE_OK)
-        status = add_hottest(profile, &hottest, options, limit, samples.whole_ns);
+        status = add_hottest(profile, &hottest, options, limit, &samples);
     if (status == BASE_OK)
         restore_counts(profile, &counted);
     free_hottest(&hottest);

@@ -19,11 +19,11 @@
 
 enum { CHILDREN_MAX = 64, WHY_BYTES = 256, ROUNDS = 5 };
 
-/* Neighbours, who make it measure again, may make it take all of that. The child may be killed a little later. */
+/* All of that is taken only if neighbours make it measure again. The child is killed a little later. */
 static const double quick_s = 2.8, some_s = 12, whole_s = 45, grace_s = 5;
 
-/* How long a measurement waits for the core: of the machine and kernels, which all else rests on, for that part of the time; of forms at first, and
-   twice as long each time that they are measured again. */
+/* How long a measurement waits for the core. Of the machine and kernels, which all else rests on: the first one, until that part of the time is
+   over. Of forms: the second one, and twice as long each time that they are measured again. */
 static const double patience_first_ns = 30e6, patience_ns = 1e6;
 static const double first_part = 0.4;
 

@@ -169,10 +169,10 @@ static void measure_memory(struct lab *lab, struct facts *facts)
 
 /*
  * Two loads that miss every cache, and instructions between, `count` with both loads: the loads overlap as long as the second one enters
- * the buffer before the first one has come (after Wong, "Measuring Reorder Buffer Capacity", 2013). Instructions of three kinds, of which none
- * needs more than a quarter as many registers, and no two nops side by side, which some processors put into one entry. The body times itself: what
- * flushes the lines takes longer than the loads. Returns the ticks that a tenth of all runs takes no longer than: while something else uses the
- * core, the buffer may be halved.
+ * the buffer before the first one has come (after Wong, "Measuring Reorder Buffer Capacity", 2013). The instructions are of three kinds, so that
+ * general and vector registers are written by a quarter of them each, and no two nops stand side by side, which some processors put into one
+ * entry. The body times itself, since flushing the lines takes longer than the loads. Returns the tenth percentile of the ticks of all runs: while
+ * something else uses the core, the buffer may be halved.
  */
 static double miss_ticks(struct lab *lab, unsigned count)
 {
@@ -210,25 +210,31 @@ static double miss_ticks(struct lab *lab, unsigned count)
     return ticks[RUNS / 10];
 }
 
-/* The most instructions with which the loads overlap, from above: with more they never do. */
+enum { BUFFER_FIRST = 64, BUFFER_LAST = 1024 };
+
+/* The most instructions, of `count` and each `step` fewer, with which the loads overlap; from above, since with more they never do. */
+static unsigned most_overlapping(struct lab *lab, const struct facts *facts, double together,
+                                 unsigned count, unsigned step)
+{
+    const double apart = 1.3, ticks_a_cycle = lab_ticks(lab);
+    for (; count > BUFFER_FIRST; count -= step) {
+        double cycles = (count - BUFFER_FIRST) / facts->figures[MODEL_WIDTH];
+        if (miss_ticks(lab, count) < apart * together + ticks_a_cycle * cycles / 2)
+            break;
+    }
+    return count;
+}
+
 static void measure_buffer(struct lab *lab, struct facts *facts)
 {
-    enum { COARSE = 32, FINE = 4, FIRST = 64, LAST = 1024, ROUND = 8 };
-    const double apart = 1.3, width = facts->figures[MODEL_WIDTH];
-    double together = miss_ticks(lab, FIRST), ticks_a_cycle = lab_ticks(lab);
-    unsigned count = LAST;
+    enum { COARSE = 32, FINE = 4, ROUND = 8 };
+    double together = miss_ticks(lab, BUFFER_FIRST);
     if (together <= 0)
         return;
-    for (unsigned step = COARSE; step >= FINE; step = step == COARSE ? FINE : 0) {
-        if (step == FINE)
-            count += COARSE - FINE;
-        for (; count > FIRST; count -= step)
-            if (miss_ticks(lab, count) <
-                apart * together + ticks_a_cycle * (count - FIRST) / width / 2)
-                break;
-    }
-    if (count > FIRST &&
-        count < LAST) /* else memory is as fast as a cache, or it is none of these */
+    unsigned count = most_overlapping(lab, facts, together, BUFFER_LAST, COARSE);
+    count = most_overlapping(lab, facts, together, count + COARSE - FINE, FINE);
+    if (count > BUFFER_FIRST &&
+        count < BUFFER_LAST) /* else memory is as fast as a cache, or it is none of these */
         facts->figures[MODEL_REORDER_BUFFER] = round((double)count / ROUND) * ROUND;
 }
 

@@ -16,10 +16,12 @@ struct search {
     ZydisDecoder decoder;
     struct form *forms;
     size_t count, capacity;
-    struct util_strings keys, ranks; /* found; that are wanted, or wanted first, in order */
-    bool only, failed;               /* no others than those */
+    struct util_strings keys;  /* of forms that were found */
+    struct util_strings ranks; /* keys in the order in which forms are wanted */
+    bool only;                 /* no other forms than those */
     bool
         visible; /* only forms whose registers can all be chosen: others have keys of these, too (add eax, i) */
+    bool failed; /* no memory */
 };
 
 /* ---- what is not run -------------------------------------------------------------------------------- */

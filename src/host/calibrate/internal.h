@@ -78,7 +78,7 @@ struct lab {
     double crowd_least; /* cycles of an iteration of `crowd`, alone on the core */
     double ticks_per_ns;
     double patience_ns; /* for how long a measurement waits for the core; set before the first */
-    double hurry_ns;    /* of the clock: later it waits for no more than HURRY_NS; 0: never */
+    double hurry_ns;    /* by the clock, from when on it waits no longer than HURRY_NS; 0: never */
     double rested_ns;
     bool before_others; /* a real-time thread */
     double ticks_sum;   /* of chain_ticks, a moment */
@@ -91,9 +91,9 @@ struct lab {
 enum base_status lab_open(struct lab *lab, bool quick, struct util_text *why);
 void lab_close(struct lab *lab);
 
-/* From so many seconds on patience is short, until this is called again: what takes longer than it may. Not positive: at once. */
+/* After so many seconds (not positive: at once) measurements wait for the core for a short time only, whatever patience_ns says. */
 void lab_hurry_after(struct lab *lab, double seconds);
-/* Patience is as long as it says. */
+/* They wait as long as patience_ns says again. */
 void lab_do_not_hurry(struct lab *lab);
 
 /*
@@ -108,8 +108,8 @@ double lab_time(struct lab *lab, lab_timed *timed, void *context, double enough)
 double lab_measure(struct lab *lab, const struct body *body, double enough);
 
 /*
- * Ticks that a body times by itself: of each of `runs` executions of it what it puts into the word at `at` bytes of the data. The core may be anyone's.
- * False: it faults.
+ * Executes a body `runs` times that times itself: ticks[i] is what the i-th execution left in the word at `at` bytes of the data. Whether something
+ * else used the core meanwhile is not known. False: it faults.
  */
 bool lab_run(struct lab *lab, const struct body *body, unsigned runs, unsigned at, double *ticks);
 

@@ -141,7 +141,7 @@ static int prepare_compile(struct compile_work *work, char *const *step, struct 
         return refuse(work, refusal, NULL);
     /* What is inserted may then use registers that a call does not preserve, even if the callee
      * happens to. */
-    if (work->state.modes & ~(uint32_t)INSTRUMENTED_FUNCTIONS && !clang)
+    if (work->state.modes & ~(uint32_t)INSTRUMENTED_NOPS && !clang)
         words_add(ready, "-fno-ipa-ra");
     if (clang)
         source = words_value(step, "-main-file-name");
@@ -253,14 +253,17 @@ static void keep(struct compile_work *work, const char *object, const char *sour
 static void tell(struct compile_work *work, const char *name,
                  const struct instrument_counts *counts)
 {
-    char sentence[PATH_MAX + 256], prepared[64] = "";
+    char sentence[PATH_MAX + 320], prepared[64] = "", gated[64] = "";
     if (work->state.modes & INSTRUMENTED_FUNCTIONS)
         snprintf(prepared, sizeof prepared, ", %u with a nop to patch", counts->prepared);
+    if (work->state.modes & INSTRUMENTED_CEILING)
+        snprintf(gated, sizeof gated, ", %u of %u innermost loops with gates", counts->gated,
+                 counts->loops);
     snprintf(sentence, sizeof sentence,
              "%s: %u functions, %u instrumented (%u truncated, %u hashed), %u skipped, %u "
-             "instructions of inline assembly%s",
+             "instructions of inline assembly%s%s",
              name, counts->functions, counts->instrumented, counts->truncated, counts->hashed,
-             counts->skipped, counts->inline_assembly, prepared);
+             counts->skipped, counts->inline_assembly, prepared, gated);
     work->note(sentence);
 }
 
@@ -378,7 +381,7 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
     words_add_all(ready, step);
     bool relocatable = words_find(step, "-r") >= 0 || words_find(step, "--relocatable") >= 0 ||
                        words_find(step, "-i") >= 0;
-    if (!(work->state.modes & ~(uint32_t)INSTRUMENTED_FUNCTIONS) || relocatable)
+    if (!(work->state.modes & ~(uint32_t)INSTRUMENTED_NOPS) || relocatable)
         return 0;
     if (!compile_runtime(runtime, sizeof runtime, work->error))
         return COMPILE_REFUSED;

@@ -324,6 +324,32 @@ static bool visit_reuse_pair(struct import_gather *gather, const struct wire_reu
 
 /* ---- simulated caches ----------------------------------------------------------------------- */
 
+/* Of an instruction: its node stands for the frame until that is known. */
+static bool visit_site(struct import_gather *gather, const struct wire_what_if *record)
+{
+    uint32_t node = import_node_of(gather, record->node);
+    if (record->store > 1 || record->moved_bytes > most_counted || record->low >= record->end ||
+        record->end > most_counted || record->step > most_counted || !record->accesses)
+        return corrupt(gather);
+    if (node == IMPORT_UNKNOWN_NODE)
+        return corrupt(gather);
+    struct profile_what_if_site *row = profile_add_what_if_sites(gather->profile);
+    if (!row)
+        return import_no_memory(gather);
+    *row = (struct profile_what_if_site){.frame = node,
+                                         .store = record->store,
+                                         .bytes = record->bytes,
+                                         .ways = record->ways,
+                                         .line_bytes = record->line_bytes,
+                                         .accesses = record->accesses,
+                                         .moved_bytes = record->moved_bytes,
+                                         .misses = record->misses,
+                                         .low = record->low,
+                                         .end = record->end,
+                                         .step = record->step};
+    return true;
+}
+
 /* Few rows: one for each cache the user asked for. Processes ran through caches of their own. */
 static bool visit_what_if(struct import_gather *gather, const struct wire_what_if *record)
 {
@@ -331,7 +357,11 @@ static bool visit_what_if(struct import_gather *gather, const struct wire_what_i
     struct profile *profile = gather->profile;
     struct profile_what_if *row = NULL;
     if (record->bytes == 0 || record->bytes > most_counted || record->line_bytes == 0 ||
-        record->accesses > most_counted || record->misses > record->accesses)
+        record->accesses > most_counted || record->misses > most_counted)
+        return corrupt(gather);
+    if (record->node)
+        return visit_site(gather, record);
+    if (record->misses > record->accesses)
         return corrupt(gather);
     for (size_t i = 0; i < profile->what_ifs_count && !row; i++)
         if (profile->what_ifs[i].bytes == record->bytes &&
@@ -473,6 +503,58 @@ static int compare_bins(const void *left, const void *right)
     if (a->which != b->which)
         return a->which < b->which ? -1 : 1;
     return (a->bin > b->bin) - (a->bin < b->bin);
+}
+
+/* By the keys of the profile. */
+static int compare_sites(const void *left, const void *right)
+{
+    const struct profile_what_if_site *a = left, *b = right;
+    if (a->frame != b->frame)
+        return a->frame < b->frame ? -1 : 1;
+    if (a->store != b->store)
+        return a->store < b->store ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    if (a->ways != b->ways)
+        return a->ways < b->ways ? -1 : 1;
+    return (a->line_bytes > b->line_bytes) - (a->line_bytes < b->line_bytes);
+}
+
+/* Rows name nodes, then contexts; what has no line is of no use. */
+void import_exact_sites_finish(struct import_gather *gather)
+{
+    struct profile *profile = gather->profile;
+    struct profile_what_if_site *rows = profile->what_if_sites;
+    size_t count = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < profile->what_if_sites_count; i++) {
+        uint32_t frame = rows[i].frame ? profile->contexts[rows[i].frame].frame : 0;
+        rows[count] = rows[i];
+        rows[count].frame = frame;
+        count += frame && profile->frames[frame].line;
+    }
+    profile->what_if_sites_count = 0;
+    if (count)
+        qsort(rows, count, sizeof *rows, compare_sites);
+    struct profile_what_if_site *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!last || compare_sites(last, &rows[i]) != 0) {
+            last = &rows[profile->what_if_sites_count++];
+            *last = rows[i];
+            most = rows[i].accesses;
+            continue;
+        }
+        last->accesses += rows[i].accesses;
+        last->moved_bytes += rows[i].moved_bytes;
+        last->misses += rows[i].misses;
+        last->low = rows[i].low < last->low ? rows[i].low : last->low;
+        last->end = rows[i].end > last->end ? rows[i].end : last->end;
+        if (rows[i].accesses >
+            most) { /* blocks of code share instructions: the one that is executed most */
+            most = rows[i].accesses;
+            last->step = rows[i].step;
+        }
+    }
 }
 
 bool import_exact_finish(struct import_gather *gather)

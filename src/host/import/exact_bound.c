@@ -143,7 +143,7 @@ static void mark_named(const struct import_gather *gather, uint32_t *renamed)
         mark(gather, renamed, profile->reuse_pairs[i].reuse);
     }
     const uint32_t *node;
-    for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+    for (size_t i = 0; (node = import_row_node(profile, i)); i++)
         mark(gather, renamed, *node);
 }
 
@@ -181,7 +181,7 @@ static bool drop_nodes(struct import_gather *gather)
         profile->reuse_pairs[i].reuse = renamed[profile->reuse_pairs[i].reuse];
     }
     uint32_t *node;
-    for (size_t i = 0; good && (node = import_sharing_node(profile, i)); i++)
+    for (size_t i = 0; good && (node = import_row_node(profile, i)); i++)
         *node = renamed[*node];
     free(renamed);
     /* Entered anew under the new numbers: nothing is chosen to be merged. */

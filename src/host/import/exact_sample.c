@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waste that the exact engine counted for a sample of locations, brought to the scale of all of them (Horvitz, Thompson:
- * every location is drawn with the same probability, so a sum over the share is unbiased), and what chance there is in it.
- * What was drawn is systematic, and accesses to one location are alike; so the variance is taken from random groups of
- * what was drawn, each of which is a sample as all are together (Wolter, Introduction to Variance Estimation, chapter 2). A share is a ratio of
- * two sums that groups have more or less of together: of group g the residual is part_g - share whole_g, and with G groups the variance of the share is
- * G / (G - 1) Σ residual² / whole².
+ * Waste that the exact engine counted for a sample of locations, brought to the scale of all of them, and its variance. Every location is
+ * drawn with the same probability, so a sum divided by it is unbiased (Horvitz, Thompson). Draws are systematic, and accesses to one
+ * location are alike: so the variance is estimated from random groups of draws, each of which is a sample as all of them together are
+ * (Wolter, Introduction to Variance Estimation, chapter 2). A share is a ratio of two sums, of which a group has more or less together:
+ * the residual of group g is part_g - share whole_g, and with G groups the variance of the share is G / (G - 1) Σ residual² / whole².
  */
 #include "import/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { WASTE_KINDS = 3 }; /* dead, silent, load */
+enum { WASTE_KINDS = PROFILE_REUSE }; /* those before it */
 
-/* Groups but the first, which has what they leave of the pair. */
+/* All groups but the first, which has the rest of the pair. */
 struct import_groups {
     double waste[WIRE_PAIR_GROUPS - 1], use[WIRE_PAIR_GROUPS - 1];
 };
@@ -87,12 +86,12 @@ static struct sums sums_of(const struct import_waste_sample *sample, size_t item
     return sums;
 }
 
-/* As profile_check has it; only damaged records have more. */
+/* The most that profile_check takes; only damaged records have more. */
 #define MOST_SQUARES 1e30
 
 /*
- * The variance of the part, given the whole, at the scale of all locations. Of so few groups the ratio of error to its estimate has Student's
- * distribution, whose quantile is 2.36 where that of the normal one, which profile_share takes, is 1.96: so much more.
+ * The variance of the part, given the whole, at the scale of all locations. With so few groups the ratio of the error to its estimate has
+ * Student's distribution, whose quantile is 2.36; profile_share takes that of the normal distribution, 1.96. So the variance is enlarged.
  */
 static double variance_of(const double part[WIRE_PAIR_GROUPS], const double whole[WIRE_PAIR_GROUPS],
                           double share)
@@ -133,7 +132,7 @@ static bool add_row(struct import_gather *gather, uint32_t kind, const struct su
         return import_no_memory(gather);
     row->kind = kind;
     row->share = sample->share;
-    /* Groups that are equal by chance do not make more of less than there is. */
+    /* Groups that agree by chance are not taken for more locations than there are bytes. */
     row->locations = whole > 0 ? fmin(all, all * all / whole) : all;
     row->waste_squares = off;
     row->whole_squares = f > 0 && f < 1 ? fmin(MOST_SQUARES, off / (f * (1 - f))) : whole;

@@ -208,13 +208,15 @@ bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
     }
 }
 
-uint32_t *import_sharing_node(const struct profile *profile, size_t index)
+uint32_t *import_row_node(const struct profile *profile, size_t index)
 {
     size_t lines = profile->shared_lines_count, ends = 2 * profile->shared_pairs_count;
     if (index < lines)
         return &profile->shared_lines[index].context;
-    if (index - lines >= ends)
+    if (index - lines >= ends + profile->what_if_sites_count)
         return NULL;
+    if (index - lines >= ends)
+        return &profile->what_if_sites[index - lines - ends].frame;
     struct profile_shared_pair *pair = &profile->shared_pairs[(index - lines) / 2];
     return (index - lines) % 2 ? &pair->second : &pair->first;
 }

@@ -57,6 +57,7 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
         !import_located_finish(&gather) || !import_exact_sharing_finish(&gather) ||
         !import_exact_paths_finish(&gather, symbols, &teller))
         goto done;
+    import_exact_sites_finish(&gather);
     if (log->failure) {
         snprintf(error, error_bytes, "cannot read '%s': %s.", log_path, strerror(log->failure));
         status = BASE_IO;

@@ -169,11 +169,11 @@ struct import_near {
     double bytes, squares;
 };
 
-/* Waste of a sample of locations; exact_sample.c. */
+/* Waste of a sample of locations (exact_sample.c). */
 struct import_groups;
 struct import_waste_sample {
-    double share;                 /* 0: of all */
-    struct import_groups *groups; /* beside profile->pairs; fewer: the others are of group 0 */
+    double share;                 /* 0: no sample */
+    struct import_groups *groups; /* by pair; pairs beyond them are of group 0 */
     size_t groups_capacity;
 };
 
@@ -425,8 +425,8 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
 /* Lines that move between threads (exact_sharing.c). */
 bool import_exact_sharing_visit(struct import_gather *gather, uint32_t process,
                                 const struct wire_record *record);
-/* The nodes that rows of sharing name, one after the other; NULL: there are no more. */
-uint32_t *import_sharing_node(const struct profile *profile, size_t index);
+/* The nodes that rows of sharing and of simulated caches name, one after the other; NULL: there are no more. */
+uint32_t *import_row_node(const struct profile *profile, size_t index);
 /* After import_name: equal rows become one, in the order of the profile's keys. */
 bool import_exact_sharing_finish(struct import_gather *gather);
 
@@ -454,18 +454,23 @@ bool import_exact_images(struct import_gather *gather);
  * Between two frames: where many processes have left more pairs than the profile is to have, the least are merged. begins:
  * the frame is another process's; then nodes that nothing names any more go. False: no memory.
  */
-/* Of a sample of locations: what a record, for pair `item`, and totals say; pairs that are numbered anew; all brought to scale. */
+bool import_exact_bound(struct import_gather *gather, bool begins);
+
+/* After the last record: rows in the order of the profile. */
+bool import_exact_finish(struct import_gather *gather);
+/* After import_name: rows of what_if_sites have frames, one row each. */
+void import_exact_sites_finish(struct import_gather *gather);
+
+/* Waste of a sample of locations (exact_sample.c). A record of the pair `item`; the pair `from` is added to the pair `to`, when
+   they are numbered anew; totals of a process, and whether they make sense. False: no memory. */
 bool import_sample_pair(struct import_gather *gather, uint32_t item,
                         const struct wire_pair *record);
 bool import_sample_move(struct import_gather *gather, uint32_t from, uint32_t to);
 bool import_sample_totals_ok(const struct wire_totals *totals);
 void import_sample_totals(struct import_gather *gather, const struct wire_totals *totals);
+/* After the last record: figures of the profile are brought to the scale of all locations, with variances. False: no memory. */
 bool import_sample_finish(struct import_gather *gather);
 void import_sample_free(struct import_gather *gather);
-bool import_exact_bound(struct import_gather *gather, bool begins);
-
-/* After the last record: rows in the order of the profile. */
-bool import_exact_finish(struct import_gather *gather);
 
 /* Paths and their contexts (exact_paths.c). After import_name: puts them into the profile. */
 struct import_exact_paths;

@@ -93,7 +93,7 @@ static void mark_used(const struct namer *namer, bool *used)
     for (size_t i = 0; i < namer->gather->places_count; i++)
         mark(namer->gather, used, namer->gather->places[i].node);
     const uint32_t *node;
-    for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+    for (size_t i = 0; (node = import_row_node(profile, i)); i++)
         mark(namer->gather, used, *node);
     for (size_t i = 0; (node = import_located_node(namer->gather, i)); i++)
         mark(namer->gather, used, *node);
@@ -115,7 +115,7 @@ static void mark_leads(const struct namer *namer)
     for (size_t i = 0; i < namer->gather->places_count; i++)
         namer->leads[nodes[namer->gather->places[i].node].module] = true;
     const uint32_t *node;
-    for (size_t i = 0; (node = import_sharing_node(namer->profile, i)); i++)
+    for (size_t i = 0; (node = import_row_node(namer->profile, i)); i++)
         namer->leads[nodes[*node].module] = true;
 }
 
@@ -298,7 +298,7 @@ static void name_contexts(struct import_gather *gather)
     for (size_t i = 0; i < profile->times_count; i++)
         profile->times[i].context = nodes[profile->times[i].context].context;
     uint32_t *node;
-    for (size_t i = 0; (node = import_sharing_node(profile, i)); i++)
+    for (size_t i = 0; (node = import_row_node(profile, i)); i++)
         *node = nodes[*node].context;
     for (size_t i = 0; (node = import_located_node(gather, i)); i++)
         *node = nodes[*node].context;

@@ -9,6 +9,7 @@
 #include "analysis/analysis.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,7 +248,7 @@ static bool tell_quality(struct import_gather *gather, const struct accounts *ac
         good = good && import_degraded(profile,
                                        "%.0f %% of the calling contexts are incomplete: "
                                        "outer callers are missing",
-                                       percent(sum->broken_stacks, contexts));
+                                       fmin(100, percent(sum->broken_stacks, contexts)));
     if (sum->ambiguous_traps && percent(sum->ambiguous_traps, traps + sum->ambiguous_traps) >= 1)
         good = good && import_degraded(profile,
                                        "for %.0f %% of the traps the instruction could not be "

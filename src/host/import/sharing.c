@@ -15,10 +15,10 @@
  * would weigh as much as one that both use all the time. Of a line that threads use at rates n, in any order, n_t n_u / N transfers are expected from
  * t to u (engine/transfer); meetings stand for n_t, and each is multiplied by n_u / N, as publications there have it.
  *
- * An entry is there to be chosen for sharing_ms, so that a line that takes the part p of t's accesses, and that u uses as well, adds
+ * An entry can be chosen for sharing_ms, so that a line that takes the part p of t's accesses, and that u uses as well, adds
  * p x (CPU time of t) x sharing_ms to the weights of u's looks. Divided by sharing_ms, and multiplied by the accesses in an instruction as they
- * were seen ahead, that is what t's accesses to the line would be at an instruction a nanosecond: so transfers are in that unit, beside as many
- * instructions as nanoseconds were sampled, and their rate is one of instructions whatever the processor's speed.
+ * were seen ahead, that is the number of t's accesses to the line if an instruction took a nanosecond. Transfers are stated at that speed, and so are
+ * the instructions of the run, one for each nanosecond that was sampled: the ratio of the two does not depend on the processor's speed.
  */
 #include "import/internal.h"
 
@@ -27,7 +27,7 @@
 
 enum { MATRIX = 64, LOCKED = 4, READS = 1, WRITES = 2, NO_LINE = UINT32_MAX, NAME_BYTES = 512 };
 static const float most_weight = 1e9F;
-/* Loads and stores in an instruction: where it is not known, and the most that there are. */
+/* Loads and stores in an instruction: where it is not known, and the most that are counted: a repeated one (rep movs) has some at each turn. */
 static const float usual_density = 0.4F, most_density = 4;
 static const uint64_t most_ns = UINT64_C(1) << 50;
 
@@ -46,16 +46,28 @@ struct published {
 
 struct meeting {
     uint32_t process, thread, first_process, first_thread, first_serial, node;
+    uint32_t first; /* the publication; NO_LINE: it was lost */
     uint64_t line, first_mask, second_mask, gap_ns;
     float weight;
     uint16_t number;
     uint8_t first_kind, second_kind;
+    bool reads; /* both did: it is no sharing, and says how often the second one reads */
 };
 
-/* How much a thread uses a line. */
+/* How much a thread uses a line, whatever lies on it. */
 struct use {
-    uint32_t line, number;
-    double weight; /* of its publications there */
+    uint32_t place, number;
+    double weight, writes; /* of its publications there; of those that write */
+    double read,
+        written; /* of meetings with it where the first one had read, by what it did itself */
+};
+
+/* How much a thread uses an object, on all of its lines together. */
+struct object_use {
+    struct import_object object;
+    uint32_t process;
+    uint16_t number;
+    double weight;
 };
 
 /* Of memory that processes share. */
@@ -68,6 +80,7 @@ struct import_sharing {
     struct published *published;
     size_t published_count, published_capacity;
     struct util_index published_by_key, lines_by_key;
+    struct util_index rows_by_place; /* the first one of several objects' on one line */
     struct meeting *meetings;
     size_t meetings_count, meetings_capacity;
     uint32_t latest; /* published of the record just before; NO_LINE: it was another */
@@ -76,8 +89,10 @@ struct import_sharing {
     size_t files_count, files_capacity;
     uint32_t *of_line; /* beside profile->shared_lines: a publication there */
     size_t of_line_capacity;
-    struct use *uses; /* by line and thread */
+    struct use *uses; /* by place and thread */
     size_t uses_count;
+    struct object_use *object_uses; /* by object and thread */
+    size_t object_uses_count;
 };
 
 static struct import_sharing *sharing_of(struct import_gather *gather)
@@ -95,11 +110,13 @@ void import_sharing_free(struct import_sharing *sharing)
         return;
     util_index_free(&sharing->published_by_key);
     util_index_free(&sharing->lines_by_key);
+    util_index_free(&sharing->rows_by_place);
     free(sharing->published);
     free(sharing->meetings);
     free(sharing->files);
     free(sharing->of_line);
     free(sharing->uses);
+    free(sharing->object_uses);
     free(sharing);
 }
 
@@ -118,7 +135,12 @@ static bool weight_ok(float weight)
 
 static bool density_ok(float density)
 {
-    return isfinite(density) && density >= 0 && density <= most_density;
+    return isfinite(density) && density >= 0;
+}
+
+static float density_of(float seen)
+{
+    return seen > most_density ? most_density : seen > 0 ? seen : usual_density;
 }
 
 static bool kind_ok(uint8_t kind)
@@ -174,7 +196,7 @@ bool import_sharing_published(struct import_gather *gather, const struct import_
                              .file = record->file,
                              .offset = record->file ? record->offset & ~UINT64_C(63) : 0,
                              .weight = record->weight,
-                             .density = record->density > 0 ? record->density : usual_density,
+                             .density = density_of(record->density),
                              .number = record->number,
                              .kind = record->kind};
     struct profile_shared_watch *row = watch_row(gather, frame->process);
@@ -187,7 +209,7 @@ bool import_sharing_published(struct import_gather *gather, const struct import_
         return import_no_memory(gather);
     gather->threads[gather->current_thread].number = record->number;
     row->samples++;
-    row->armed += record->watched != 0;
+    row->armed += record->watched && !(record->watched & WIRE_WATCHED_AIMED);
     if (!found)
         sharing->published[sharing->published_count++] = made;
     sharing->latest = item;
@@ -207,11 +229,13 @@ void import_sharing_moves_on(struct import_gather *gather)
         gather->sharing->latest = NO_LINE;
 }
 
-/* The offset becomes the line's. */
+/* The offset becomes the line's. What is not known has none. */
 bool import_sharing_located(struct import_gather *gather, const struct wire_located *record)
 {
     struct published *at = &gather->sharing->published[gather->sharing->latest];
     bool made = record->kind == WIRE_OBJECT_HEAP || record->kind == WIRE_OBJECT_MAPPED;
+    bool known = record->kind != WIRE_OBJECT_UNKNOWN;
+    int first = __builtin_ctzll(at->mask);
     import_sharing_moves_on(gather);
     if (record->kind >= PROFILE_OBJECTS || record->size > most_ns)
         return corrupt(gather);
@@ -220,12 +244,11 @@ bool import_sharing_located(struct import_gather *gather, const struct wire_loca
                                         .process = made ? record->process : 0,
                                         .whose = record->thread,
                                         .node = made ? record->node : 0,
-                                        .offset = record->offset - __builtin_ctzll(at->mask),
+                                        .offset = known ? record->offset - first : 0,
                                         .size = record->size};
     if (record->kind == WIRE_OBJECT_STACK && record->frame_module)
         at->frame = (struct import_datum){.module = record->frame_module,
-                                          .vaddr = (uint64_t)record->frame_offset -
-                                                   (uint64_t)__builtin_ctzll(at->mask),
+                                          .vaddr = (uint64_t)record->frame_offset - (uint64_t)first,
                                           .object = PROFILE_OBJECT_STACK,
                                           .code = record->frame_code};
     return true;
@@ -251,9 +274,9 @@ bool import_sharing_meeting(struct import_gather *gather, const struct import_fr
         [WIRE_MET_REUSED] = &row->reused, [WIRE_MET_UNKNOWN] = &row->unknown};
     ++*fates[record->fate];
     row->cross_process += record->fate == WIRE_MET && record->first_process != frame->process;
-    if (record->fate != WIRE_MET)
+    if (record->fate != WIRE_MET && record->fate != WIRE_MET_READS)
         return true;
-    gather->corrupt += node == IMPORT_UNKNOWN_NODE;
+    gather->corrupt += record->fate == WIRE_MET && node == IMPORT_UNKNOWN_NODE;
     if (!UTIL_GROW_ZEROED(sharing->meetings, sharing->meetings_capacity, sharing->meetings_count))
         return import_no_memory(gather);
     sharing->meetings[sharing->meetings_count++] =
@@ -270,7 +293,8 @@ bool import_sharing_meeting(struct import_gather *gather, const struct import_fr
                          .weight = record->weight,
                          .number = record->number,
                          .first_kind = record->first_kind,
-                         .second_kind = record->second_kind};
+                         .second_kind = record->second_kind,
+                         .reads = record->fate == WIRE_MET_READS};
     return true;
 }
 
@@ -298,13 +322,30 @@ static bool same_object(const struct import_object *a, const struct import_objec
            a->size == b->size;
 }
 
+static bool same_place(const struct published *a, const struct published *b)
+{
+    if (a->file || b->file)
+        return a->file == b->file && a->offset == b->offset;
+    return a->process == b->process && a->line == b->line;
+}
+
+static bool equal_place(const void *items, uint32_t item, const void *key)
+{
+    const struct import_sharing *sharing = items;
+    return same_place(&sharing->published[sharing->of_line[item]], key);
+}
+
+static uint64_t hash_place(const struct published *key)
+{
+    return key->file ? import_hash(key->file, key->offset, 0)
+                     : import_hash(key->line, key->process, 0);
+}
+
 static bool equal_line(const void *items, uint32_t item, const void *key)
 {
     const struct import_sharing *sharing = items;
     const struct published *a = &sharing->published[sharing->of_line[item]], *b = key;
-    if (a->file || b->file)
-        return a->file == b->file && a->offset == b->offset;
-    return a->process == b->process && a->line == b->line && same_object(&a->object, &b->object);
+    return same_place(a, b) && (a->file || same_object(&a->object, &b->object));
 }
 
 static uint64_t hash_line(const struct published *key)
@@ -319,6 +360,15 @@ static uint32_t find_line(const struct import_sharing *sharing, const struct pub
 {
     uint32_t item;
     return util_index_find(&sharing->lines_by_key, hash_line(at), equal_line, sharing, at, &item)
+               ? item
+               : NO_LINE;
+}
+
+/* Threads that use different blocks on one line use one line. */
+static uint32_t find_place(const struct import_sharing *sharing, const struct published *at)
+{
+    uint32_t item;
+    return util_index_find(&sharing->rows_by_place, hash_place(at), equal_place, sharing, at, &item)
                ? item
                : NO_LINE;
 }
@@ -398,8 +448,8 @@ static bool enter_line(struct import_gather *gather, uint32_t published, uint32_
     struct import_sharing *sharing = gather->sharing;
     struct profile *profile = gather->profile;
     const struct published *at = &sharing->published[published];
-    bool found;
-    uint32_t count = (uint32_t)profile->shared_lines_count;
+    bool found, found_place;
+    uint32_t count = (uint32_t)profile->shared_lines_count, place;
     if (!UTIL_GROW_ZEROED(sharing->of_line, sharing->of_line_capacity, count) ||
         !UTIL_GROW_ZEROED(gather->shared_data, gather->shared_data_capacity, count) ||
         !util_index_enter(&sharing->lines_by_key, hash_line(at), equal_line, sharing, at, count,
@@ -408,6 +458,9 @@ static bool enter_line(struct import_gather *gather, uint32_t published, uint32_
     if (found)
         return true;
     sharing->of_line[count] = published;
+    if (!util_index_enter(&sharing->rows_by_place, hash_place(at), equal_place, sharing, at, count,
+                          &place, &found_place))
+        return import_no_memory(gather);
     struct profile_shared_line *row = profile_add_shared_lines(profile);
     struct profile_shared_seen *seen = profile_add_shared_seens(profile);
     if (!row || !seen)
@@ -487,11 +540,9 @@ static void add_amount(struct import_gather *gather, uint32_t line, const struct
     if (meeting->first_mask & meeting->second_mask) {
         row->true_transfers += weight;
         seen->true_traps++;
-        seen->true_squares += weight * weight;
     } else {
         row->false_transfers += weight;
         seen->false_traps++;
-        seen->false_squares += weight * weight;
     }
 }
 
@@ -517,9 +568,17 @@ static struct profile_shared_run *run_row(struct import_gather *gather, uint32_t
 static int compare_uses(const void *left, const void *right)
 {
     const struct use *a = left, *b = right;
-    if (a->line != b->line)
-        return a->line < b->line ? -1 : 1;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
     return (a->number > b->number) - (a->number < b->number);
+}
+
+static void add_use(struct use *to, const struct use *more)
+{
+    to->weight += more->weight;
+    to->writes += more->writes;
+    to->read += more->read;
+    to->written += more->written;
 }
 
 /* Of all lines that there are now. */
@@ -527,73 +586,212 @@ static bool sum_uses(struct import_gather *gather)
 {
     struct import_sharing *sharing = gather->sharing;
     size_t count = 0, kept = 0;
-    sharing->uses = calloc(sharing->published_count + 1, sizeof *sharing->uses);
-    if (!sharing->uses)
+    struct use *uses = calloc(sharing->published_count + sharing->meetings_count + 1, sizeof *uses);
+    sharing->uses = uses;
+    if (!uses)
         return import_no_memory(gather);
     for (size_t i = 0; i < sharing->published_count; i++) {
         const struct published *published = &sharing->published[i];
-        uint32_t line = find_line(sharing, published);
-        if (line != NO_LINE)
-            sharing->uses[count++] =
-                (struct use){line, published->number, (double)published->weight};
+        double weight = (double)published->weight;
+        uses[count] = (struct use){.place = find_place(sharing, published),
+                                   .number = published->number,
+                                   .weight = weight,
+                                   .writes = published->kind & WRITES ? weight : 0};
+        count += uses[count].place != NO_LINE;
     }
-    qsort(sharing->uses, count, sizeof *sharing->uses, compare_uses);
+    for (size_t i = 0; i < sharing->meetings_count; i++) {
+        const struct meeting *meeting = &sharing->meetings[i];
+        double weight = (double)meeting->weight;
+        if (meeting->first == NO_LINE || meeting->first_kind & WRITES)
+            continue;
+        uses[count] =
+            (struct use){.place = find_place(sharing, &sharing->published[meeting->first]),
+                         .number = meeting->number,
+                         .read = meeting->reads ? weight : 0,
+                         .written = meeting->reads ? 0 : weight};
+        count += uses[count].place != NO_LINE;
+    }
+    qsort(uses, count, sizeof *uses, compare_uses);
     for (size_t i = 0; i < count; i++)
-        if (kept && compare_uses(&sharing->uses[kept - 1], &sharing->uses[i]) == 0)
-            sharing->uses[kept - 1].weight += sharing->uses[i].weight;
+        if (kept && compare_uses(&uses[kept - 1], &uses[i]) == 0)
+            add_use(&uses[kept - 1], &uses[i]);
         else
-            sharing->uses[kept++] = sharing->uses[i];
+            uses[kept++] = uses[i];
     sharing->uses_count = kept;
     return true;
 }
 
-/* n_u / N. Each thread is taken to use the line once more than was published there, since nothing published means little of few
-   samples; but for the first one of the meeting, whose publication made it likely to be asked about this line. */
-static double part_of_use(const struct import_sharing *sharing, uint32_t line, uint16_t number,
-                          double once)
+/* Of blocks, stacks and threads' own memory it is known which lines are one object's. */
+static bool has_object(const struct published *published)
 {
-    struct use key = {.line = line, .number = 0};
-    size_t low = 0, high = sharing->uses_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_uses(&sharing->uses[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    double own = once, all = 0;
-    for (; low < sharing->uses_count && sharing->uses[low].line == line; low++) {
-        bool is_own = sharing->uses[low].number == number;
-        all += sharing->uses[low].weight + (is_own ? 0 : once);
-        own += is_own ? sharing->uses[low].weight : 0;
-    }
-    return all > 0 ? own / all : 1;
+    const struct import_object *object = &published->object;
+    return !published->file &&
+           ((object->kind == WIRE_OBJECT_HEAP && object->node) ||
+            object->kind == WIRE_OBJECT_STACK || object->kind == WIRE_OBJECT_THREAD);
 }
 
-/* The publication that a meeting is with. False: it was lost. */
-static bool find_first(const struct import_sharing *sharing, const struct meeting *meeting,
-                       uint32_t *first)
+static int compare_numbers_of(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_object_uses(const void *left, const void *right)
+{
+    const struct object_use *a = left, *b = right;
+    const struct import_object *one = &a->object, *other = &b->object;
+    const uint64_t numbers[][2] = {{one->kind, other->kind},       {a->process, b->process},
+                                   {one->process, other->process}, {one->whose, other->whose},
+                                   {one->node, other->node},       {one->size, other->size},
+                                   {a->number, b->number}};
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
+        int order = compare_numbers_of(numbers[i][0], numbers[i][1]);
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+static struct object_use object_use_of(const struct published *published, uint16_t number)
+{
+    return (struct object_use){.object = published->object,
+                               .process = published->process,
+                               .number = number,
+                               .weight = (double)published->weight};
+}
+
+static bool sum_object_uses(struct import_gather *gather)
+{
+    struct import_sharing *sharing = gather->sharing;
+    size_t count = 0, kept = 0;
+    struct object_use *uses = calloc(sharing->published_count + 1, sizeof *uses);
+    sharing->object_uses = uses;
+    if (!uses)
+        return import_no_memory(gather);
+    for (size_t i = 0; i < sharing->published_count; i++)
+        if (has_object(&sharing->published[i]))
+            uses[count++] = object_use_of(&sharing->published[i], sharing->published[i].number);
+    qsort(uses, count, sizeof *uses, compare_object_uses);
+    for (size_t i = 0; i < count; i++)
+        if (kept && compare_object_uses(&uses[kept - 1], &uses[i]) == 0)
+            uses[kept - 1].weight += uses[i].weight;
+        else
+            uses[kept++] = uses[i];
+    sharing->object_uses_count = kept;
+    return true;
+}
+
+static double object_weight(const struct import_sharing *sharing, const struct published *at,
+                            uint16_t number)
+{
+    struct object_use key = object_use_of(at, number);
+    const struct object_use *use =
+        sharing->object_uses_count ? bsearch(&key, sharing->object_uses, sharing->object_uses_count,
+                                             sizeof key, compare_object_uses)
+                                   : NULL;
+    return use ? use->weight : 0;
+}
+
+static const struct use *first_use(const struct import_sharing *sharing, uint32_t place)
+{
+    size_t at = BASE_FIRST(i, sharing->uses_count, sharing->uses[i].place >= place);
+    return &sharing->uses[at];
+}
+
+/*
+ * How much the second thread of a meeting is taken to use the line beside what it published there, as a part of one publication. Of an object of
+ * many lines, most of which have few publications, the others say it: a stack, of which its thread writes all lines all the time, is
+ * read by others now and then.
+ */
+static double expected_use(const struct import_sharing *sharing, const struct published *first,
+                           uint16_t number, double own, double firsts)
+{
+    double once = (double)first->weight;
+    if (!has_object(first))
+        return once;
+    double others = object_weight(sharing, first, number) - own;
+    double others_first = object_weight(sharing, first, first->number) - firsts;
+    double ratio = (fmax(others, 0) + once) / (fmax(others_first, 0) + once);
+    return once * fmin(ratio, 1);
+}
+
+/* n_u / N. Each thread is taken to use the line a bit more than was published there, since nothing published means little of few
+   samples; but for the first one of the meeting, whose publication made it likely to be asked about this line. */
+static double part_of_use(const struct import_sharing *sharing, uint32_t place, uint16_t number,
+                          const struct published *first)
+{
+    const struct use *end = sharing->uses + sharing->uses_count;
+    double once = (double)first->weight, own = 0, all = 0, firsts = 0;
+    for (const struct use *use = first_use(sharing, place); use < end && use->place == place;
+         use++) {
+        bool is_own = use->number == number;
+        all += use->weight + (is_own || use->weight <= 0 ? 0 : once);
+        own += is_own ? use->weight : 0;
+        firsts += use->number == first->number ? use->weight : 0;
+    }
+    own += expected_use(sharing, first, number, own, firsts);
+    return all > 0 ? fmin(own / all, 1) : 1;
+}
+
+/*
+ * Where the first one read only what the second one writes moves the line. Its first touch in a watch is no fair sample of that: one that reads the line
+ * all the time to see whether it may go on writes it as it comes back from elsewhere. So the part of its writes is that of its publications, and where
+ * there are few, that of the meetings (taken to be one more); what was met writing stands for all that was met. Returns by how much more or less.
+ */
+static double part_of_writes(const struct import_sharing *sharing, uint32_t place, uint16_t number,
+                             double once)
+{
+    const struct use *use = first_use(sharing, place), *end = sharing->uses + sharing->uses_count;
+    while (use < end && use->place == place && use->number != number)
+        use++;
+    if (use == end || use->place != place || use->written <= 0)
+        return 1;
+    double met = use->written / (use->written + use->read);
+    return (use->writes + once * met) / (use->weight + once) / met;
+}
+
+/* The publication that a meeting is with; NO_LINE: it was lost. */
+static uint32_t find_first(const struct import_sharing *sharing, const struct meeting *meeting)
 {
     struct published key = {.process = meeting->first_process,
                             .thread = meeting->first_thread,
                             .serial = meeting->first_serial};
+    uint32_t first;
     return util_index_find(&sharing->published_by_key, hash_published(&key), equal_published,
-                           sharing->published, &key, first);
+                           sharing->published, &key, &first)
+               ? first
+               : NO_LINE;
 }
 
+static int compare_meetings(const void *left, const void *right)
+{
+    const struct meeting *a = left, *b = right;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (a->gap_ns > b->gap_ns) - (a->gap_ns < b->gap_ns);
+}
+
+/* Those with one publication side by side: what these say is not independent. */
 static bool enter_lines(struct import_gather *gather)
 {
-    const struct import_sharing *sharing = gather->sharing;
-    uint32_t first, line;
+    struct import_sharing *sharing = gather->sharing;
+    struct meeting *meetings = sharing->meetings;
+    uint32_t line;
     for (size_t i = 0; i < sharing->meetings_count; i++)
-        if (find_first(sharing, &sharing->meetings[i], &first) && !enter_line(gather, first, &line))
+        meetings[i].first = find_first(sharing, &meetings[i]);
+    if (sharing->meetings_count)
+        qsort(meetings, sharing->meetings_count, sizeof *meetings, compare_meetings);
+    for (size_t i = 0; i < sharing->meetings_count; i++)
+        if (!meetings[i].reads && meetings[i].first != NO_LINE &&
+            !enter_line(gather, meetings[i].first, &line))
             return false;
-    return sum_uses(gather);
+    return sum_uses(gather) && sum_object_uses(gather);
 }
 
 /* ---- meetings -------------------------------------------------------------------------------------- */
 
-/* What a weight of 1 stands for: an access an instruction, at an instruction a nanosecond. */
+/* Accesses that a weight of 1 stands for, if each instruction had one and took a nanosecond. */
 static double unit_of(const struct import_gather *gather)
 {
     double interval = (double)gather->log->config.interval_ns;
@@ -601,20 +799,33 @@ static double unit_of(const struct import_gather *gather)
     return fresh > 0 ? interval * interval / fresh : 0;
 }
 
+/* In the unit of transfers. */
+static double weigh(const struct import_gather *gather, const struct meeting *meeting)
+{
+    const struct import_sharing *sharing = gather->sharing;
+    const struct published *published = &sharing->published[meeting->first];
+    uint32_t place = find_place(sharing, published);
+    double once = (double)published->weight;
+    bool wrote = meeting->first_kind & WRITES;
+    return (double)meeting->weight * unit_of(gather) * (double)published->density *
+           part_of_use(sharing, place, meeting->number, published) *
+           (wrote ? 1 : part_of_writes(sharing, place, meeting->number, once));
+}
+
 /* Whose access was lost stands at no place. */
 static bool add_meeting(struct import_gather *gather, struct meeting *meeting)
 {
     struct import_sharing *sharing = gather->sharing;
-    uint32_t first, line;
-    if (!find_first(sharing, meeting, &first))
+    uint32_t line;
+    if (meeting->reads)
+        return true;
+    if (meeting->first == NO_LINE)
         return corrupt(gather);
-    const struct published *published = &sharing->published[first];
+    const struct published *published = &sharing->published[meeting->first];
     struct profile_shared_run *run = run_row(gather, meeting->process);
-    if (!run || !enter_line(gather, first, &line))
+    if (!run || !enter_line(gather, meeting->first, &line))
         return false;
-    meeting->weight *=
-        (float)(part_of_use(sharing, line, meeting->number, (double)published->weight) *
-                unit_of(gather) * (double)published->density);
+    meeting->weight = (float)weigh(gather, meeting);
     if (meeting->first_mask & meeting->second_mask)
         run->true_transfers += (double)meeting->weight;
     else
@@ -624,6 +835,38 @@ static bool add_meeting(struct import_gather *gather, struct meeting *meeting)
            add_user(gather, line, meeting->number, meeting->second_kind, meeting->second_mask, 0) &&
            add_move(gather, published->number, meeting->number, (double)meeting->weight) &&
            add_gap(gather, line, meeting->gap_ns);
+}
+
+/* Squares of the sums over the meetings with one publication: looks are aimed, so that there may be many. */
+static void add_squares(struct import_gather *gather, const struct meeting *meetings, size_t count)
+{
+    double with = 0, without = 0;
+    uint32_t line =
+        count ? find_line(gather->sharing, &gather->sharing->published[meetings->first]) : NO_LINE;
+    if (line == NO_LINE)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!meetings[i].reads && meetings[i].first_mask & meetings[i].second_mask)
+            with += (double)meetings[i].weight;
+        else if (!meetings[i].reads)
+            without += (double)meetings[i].weight;
+    gather->profile->shared_seens[line].true_squares += with * with;
+    gather->profile->shared_seens[line].false_squares += without * without;
+}
+
+static bool add_meetings(struct import_gather *gather)
+{
+    struct import_sharing *sharing = gather->sharing;
+    struct meeting *meetings = sharing->meetings;
+    for (size_t i = 0, end; i < sharing->meetings_count; i = end) {
+        for (end = i; end < sharing->meetings_count && meetings[end].first == meetings[i].first;
+             end++)
+            if (!add_meeting(gather, &meetings[end]))
+                return false;
+        if (meetings[i].first != NO_LINE)
+            add_squares(gather, &meetings[i], end - i);
+    }
+    return true;
 }
 
 static bool add_published(struct import_gather *gather, const struct published *published)
@@ -723,9 +966,8 @@ bool import_sharing_gathered(struct import_gather *gather)
     }
     if (sharing && (!number_threads(gather) || !enter_lines(gather)))
         return false;
-    for (size_t i = 0; sharing && i < sharing->meetings_count; i++)
-        if (!add_meeting(gather, &sharing->meetings[i]))
-            return false;
+    if (sharing && !add_meetings(gather))
+        return false;
     for (size_t i = 0; sharing && i < sharing->published_count; i++)
         if (!add_published(gather, &sharing->published[i]))
             return false;

@@ -220,6 +220,7 @@ static void disarm(struct inject_loan *loan)
 static bool arm(struct inject_loan *loan, const uint64_t *addresses, unsigned count)
 {
     disarm(loan);
+    loan->unarmed = 0;
     for (unsigned i = 0; i < count; i++) {
         int event = open_event(loan->tid, addresses[i]);
         if (event < 0) {
@@ -283,7 +284,7 @@ bool inject_borrow(struct inject_loan *loan, pid_t program, pid_t pid, pid_t tid
     *loan = (struct inject_loan){.pid = pid, .tid = tid, .program = program};
     if (!may_be_borrowed(pid, tid))
         return false;
-    loan->refused = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+    loan->refused = ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACEEXEC) == 0 ? 0 : errno;
     if (loan->refused)
         return false;
     struct stop stop;
@@ -324,15 +325,14 @@ bool inject_borrow_until(struct inject_loan *loan, const uint64_t *addresses, un
     if (!arm(loan, addresses, count) || !go_on(loan, 0))
         return false;
     while (stop_by(loan, until_ns, &stop)) {
-        loan->stopped |= is_group_stop(&stop);
+        loan->stopped |= is_group_stop(&stop) || stop.event == PTRACE_EVENT_EXEC;
         hit = get_registers(loan) && is_hit(loan, &stop, addresses, count);
-        if (hit || stop.event == PTRACE_EVENT_STOP)
+        if (hit || stop.event)
             break;
-        /* A handler may block the trap, which would then end the program: not with a debug register armed. */
-        if (!stop.event)
-            disarm(loan);
-        until_ns = stop.event ? until_ns : 0;
-        if (!go_on(loan, stop.event ? 0 : stop.number))
+        /* A handler may block the trap, which would then wait for the thread: not with a debug register armed. */
+        disarm(loan);
+        until_ns = 0;
+        if (!go_on(loan, stop.number))
             return false;
     }
     disarm(loan);
@@ -411,7 +411,7 @@ static enum inject_executed make_step(struct inject_loan *loan)
     struct stop stop;
     bool over = false;
     siginfo_t info = {.si_code = 0};
-    if (!go_on_by(loan, PTRACE_SINGLESTEP, 0) || !await(loan, &stop, UINT64_MAX))
+    if (!go_on_by(loan, PTRACE_SINGLESTEP, 0) || !await_any(loan, &stop))
         return INJECT_LOST;
     if (stop.event == 0 && stop.number == SIGTRAP &&
         ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, &info) == 0 && info.si_code == TRAP_TRACE)
@@ -429,6 +429,99 @@ enum inject_executed inject_borrow_step(struct inject_loan *loan)
     if (!loan->gone)
         ptrace(PTRACE_SETSIGMASK, loan->tid, (void *)sizeof loan->mask, &loan->mask);
     return executed;
+}
+
+/* ---- patched code -------------------------------------------------------------------------------- */
+
+bool inject_borrow_alone(const struct inject_loan *loan)
+{
+    char text[4096];
+    return read_status(loan->pid, loan->tid, text) && number_of(text, "Threads:", 10, 0) == 1;
+}
+
+/* In the memory of a process that is stopped; of what is not as expected nothing is written. */
+static bool exchange(pid_t tid, const struct inject_patch *patch, bool back)
+{
+    const uint8_t *from = back ? patch->after : patch->before,
+                  *to = back ? patch->before : patch->after;
+    struct inject_loan of = {.tid = tid};
+    uint8_t there[INJECT_PATCH_BYTES];
+    return inject_borrow_read(&of, patch->at, there, sizeof there) &&
+           memcmp(there, from, sizeof there) == 0 &&
+           inject_borrow_write(&of, patch->at, to, sizeof there);
+}
+
+static void take_back(pid_t tid, const struct inject_patch *patches, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)exchange(tid, &patches[i], true);
+}
+
+/* A child, or another thread, which is stopped before its first instruction. */
+static void see_born(struct inject_loan *loan, const struct inject_patch *patches, size_t count)
+{
+    unsigned long number = 0;
+    struct stop stop;
+    if (ptrace(PTRACE_GETEVENTMSG, loan->tid, NULL, &number) != 0 || !number)
+        return;
+    struct inject_loan born = {.pid = (pid_t)number, .tid = (pid_t)number};
+    if (!await_any(&born, &stop))
+        return;
+    take_back(born.tid, patches, count);
+    ptrace(PTRACE_DETACH, born.tid, NULL, NULL);
+}
+
+static void hold(struct inject_loan *loan, const struct stop *stop)
+{
+    _Static_assert(sizeof(siginfo_t) == sizeof loan->held_info, "siginfo_t");
+    loan->held = stop->number;
+    loan->informed = ptrace(PTRACE_GETSIGINFO, loan->tid, NULL, loan->held_info) == 0;
+}
+
+static void go_patched(struct inject_loan *loan, const struct inject_patch *patches, size_t count,
+                       uint64_t from, uint64_t to, uint64_t until_ns)
+{
+    struct stop stop;
+    while (stop_by(loan, until_ns, &stop)) {
+        loan->stopped |= is_group_stop(&stop) || stop.event == PTRACE_EVENT_EXEC;
+        if (!get_registers(loan)) {
+            loan->gone = true;
+            return;
+        }
+        if (stop.event == PTRACE_EVENT_FORK || stop.event == PTRACE_EVENT_VFORK ||
+            stop.event == PTRACE_EVENT_CLONE)
+            see_born(loan, patches, count);
+        if (stop.event)
+            return;
+        if (loan->registers.rip - from < to - from) {
+            hold(loan, &stop);
+            return;
+        }
+        if (!go_on(loan, stop.number))
+            return;
+    }
+}
+
+bool inject_borrow_patched(struct inject_loan *loan, const struct inject_patch *patches,
+                           size_t count, uint64_t from, uint64_t to, uint64_t limit_ns)
+{
+    size_t done = 0;
+    long options = PTRACE_O_TRACEEXEC;
+    if (!inject_borrow_alone(loan) ||
+        ptrace(PTRACE_SETOPTIONS, loan->tid, NULL,
+               (void *)(options | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                        PTRACE_O_TRACECLONE)) != 0)
+        return false;
+    while (done < count && exchange(loan->tid, &patches[done], false))
+        done++;
+    bool gone_on = done == count && go_on(loan, 0);
+    if (gone_on)
+        go_patched(loan, patches, count, from, to, os_now_ns(CLOCK_MONOTONIC) + limit_ns);
+    if (!loan->gone) {
+        take_back(loan->tid, patches, done);
+        ptrace(PTRACE_SETOPTIONS, loan->tid, NULL, (void *)options);
+    }
+    return gone_on && !loan->gone && look_inside(loan);
 }
 
 bool inject_borrow_move(struct inject_loan *loan)
@@ -482,14 +575,29 @@ static void see_off(const struct inject_loan *loan)
     }
 }
 
+static bool let_go(const struct inject_loan *loan, int number)
+{
+    return ptrace(PTRACE_DETACH, loan->tid, NULL, (void *)(long)number) == 0;
+}
+
+/* One that was not its process' first thread has that one's number since it executes another program, and is still traced. */
+static bool let_go_executing(struct inject_loan *loan)
+{
+    struct stop stop;
+    if (loan->tid == loan->pid || ptrace(PTRACE_INTERRUPT, loan->pid, NULL, NULL) != 0)
+        return false;
+    loan->tid = loan->pid;
+    loan->gone = false;
+    return await_any(loan, &stop) && let_go(loan, stop.event ? 0 : stop.number);
+}
+
 void inject_give_back(struct inject_loan *loan)
 {
     disarm(loan);
-    if (!loan->gone) {
-        if (!loan->stopped)
-            settle(loan);
-        if (ptrace(PTRACE_DETACH, loan->tid, NULL, (void *)(long)loan->held) == 0)
-            return;
-    }
-    see_off(loan);
+    if (!loan->gone && !loan->stopped)
+        settle(loan);
+    if (loan->held && loan->informed) /* it may have stopped otherwise since */
+        ptrace(PTRACE_SETSIGINFO, loan->tid, NULL, loan->held_info);
+    if (loan->gone ? !let_go_executing(loan) : !let_go(loan, loan->held))
+        see_off(loan);
 }

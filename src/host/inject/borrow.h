@@ -6,7 +6,7 @@
  * perf_event_open, and disarmed by the kernel should headroom be killed.
  *
  * While placed code runs no signal can be delivered in it: those that can be blocked are, and wait for the thread to be given
- * back; a fault in it is kept from the program. Stop signals end the loan. Should headroom be killed in between, the
+ * back; a fault in it is kept from the program. Stop signals and execve end the loan. Should headroom be killed in between, the
  * thread goes on in the placed code, which has to end in an address that the agent knows.
  *
  * A thread belongs to the thread of headroom that has borrowed it, until it is given back.
@@ -27,11 +27,13 @@ struct inject_loan {
     struct user_regs_struct
         registers; /* where it is; general registers are the caller's to change between calls */
     uint64_t mask;
-    int held;       /* a signal that came meanwhile; delivered when it is given back */
-    int refused;    /* errno: it cannot be traced; 0: it can */
-    bool gone;      /* it has ended, or does not stop: nothing can be done any more */
-    bool stopped;   /* by a stop signal: to be given back at once */
-    int unarmed;    /* errno: no debug register could be armed for it; 0: it could */
+    int held;               /* a signal that came meanwhile; delivered when it is given back */
+    bool informed;          /* with this: */
+    uint8_t held_info[128]; /* siginfo_t */
+    int refused;            /* errno: it cannot be traced; 0: it can */
+    bool gone;              /* it has ended, or does not stop: nothing can be done any more */
+    bool stopped; /* by a stop signal, or it executes another program: to be given back at once */
+    int unarmed; /* errno: not all debug registers that were needed last could be armed; 0: they could */
     unsigned armed; /* events that are open, each of a debug register */
     int events[INJECT_STOPS_MAX];
     uint64_t
@@ -62,6 +64,25 @@ enum inject_executed {
 /* Executes from where registers.rip is, until the int3 at `end`, with registers as they are in the loan. */
 enum inject_executed inject_borrow_execute(struct inject_loan *loan, uint64_t end,
                                            uint64_t limit_ns);
+
+/* Bytes in place of others in the program's code. */
+enum { INJECT_PATCH_BYTES = 5 };
+struct inject_patch {
+    uint64_t at;
+    uint8_t before[INJECT_PATCH_BYTES], after[INJECT_PATCH_BYTES];
+};
+
+/*
+ * Lets it go on by itself for so long with patches in the code, which lead to placed code in [from, to). It must be the only thread of
+ * its process; should it make another, or fork, its time is over: no other ever executes what is patched. Signals are delivered where it is in
+ * the program's own code; in placed code its time is over, and the signal held. Afterwards all is as it was before, and it is stopped anywhere.
+ * False: it was not let go, or is gone.
+ */
+bool inject_borrow_patched(struct inject_loan *loan, const struct inject_patch *patches,
+                           size_t count, uint64_t from, uint64_t to, uint64_t limit_ns);
+
+/* Is it the only thread of its process? */
+bool inject_borrow_alone(const struct inject_loan *loan);
 
 /* One instruction, of code from which inject_borrow_execute has come back. CUT: it was executed. */
 enum inject_executed inject_borrow_step(struct inject_loan *loan);

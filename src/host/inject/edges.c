@@ -50,9 +50,8 @@ static bool add_site(struct seeking *seeking, enum inject_hook_kind kind, enum p
         const struct inject_site *other = &seeking->sites[i];
         if (other->plan.entry == site.plan.entry && other->kind == kind && other->where == where)
             return true;
-        if (site.plan.entry < other->plan.entry + other->plan.window_bytes &&
-            other->plan.entry < site.plan.entry + site.plan.window_bytes)
-            return refuse(seeking, "it is left where it is entered");
+        if (inject_overlap(&site.plan, &other->plan))
+            return refuse(seeking, "places where it is entered or left overlap");
     }
     if (seeking->count == INJECT_SITES_MAX)
         return refuse(seeking, "it is entered and left in too many places");
@@ -148,7 +147,7 @@ static bool check_blocks(struct seeking *seeking)
         return refuse(seeking, "it has several heads");
     for (uint32_t i = 0; i < flow->blocks_count; i++)
         if (cfg_loop_holds(flow, seeking->loop, i) && (flow->blocks[i].flags & CFG_UNRESOLVED))
-            return refuse(seeking, "it has a jump of which is not known where it leads");
+            return refuse(seeking, "it has a jump whose target is not known");
     return true;
 }
 

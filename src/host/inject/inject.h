@@ -10,9 +10,12 @@
  *   modules.c   files of modules and the functions in them that are to be hooked
  *   edges.c     where a loop is entered and left
  *   choose.c    which functions are hot;  sample.c  the samples that say so
+ *   loops.c     how fast loops are that run for long, by the same samples
  *   live.c      code that is being executed is rewritten;  write.c  single writes
- *   proc.c      what /proc says;  imports.c  what a module imports;  unhooked.c  what was left
- * alone, and why calls.c     functions of the agent, executed by threads of the program
+ *   proc.c      what /proc says;  imports.c  what a module imports
+ *   unhooked.c  what was left alone, and why
+ *   calls.c     functions of the agent, executed by threads of the program
+ *   borrow.c    threads of the program that execute other code for a moment
  *
  * Never prints and never exits. All functions are for one thread, the caller's, which need not be
  * always the same.

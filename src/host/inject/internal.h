@@ -246,6 +246,12 @@ struct inject_module *inject_modules_get(struct inject_modules *modules,
 /* Imports of modules met since the last call. */
 void inject_modules_imports(struct inject_modules *modules);
 
+/* Would both be written on some of the same bytes? */
+static inline bool inject_overlap(const struct patch_plan *a, const struct patch_plan *b)
+{
+    return a->entry < b->entry + b->window_bytes && b->entry < a->entry + a->window_bytes;
+}
+
 /* ---- where a loop is entered and left (edges.c) ---------------------------------------------- */
 
 enum { INJECT_SITES_MAX = 32 };

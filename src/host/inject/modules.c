@@ -125,8 +125,7 @@ static const struct inject_hook *hook_on(const struct inject_modules *modules,
     for (size_t i = 0; i < modules->hooks_count; i++) {
         const struct inject_hook *other = modules->hooks[i];
         if (other->module == module && other->kind != INJECT_CALLED &&
-            plan->entry < other->plan.entry + other->plan.window_bytes &&
-            other->plan.entry < plan->entry + plan->window_bytes)
+            inject_overlap(plan, &other->plan))
             return other;
     }
     return NULL;
@@ -209,13 +208,47 @@ static uint32_t named_marker(struct inject_modules *modules, const struct patch_
     return 0;
 }
 
+static struct inject_hook hook_of(struct inject_module *module, const struct patch_marker *marker)
+{
+    static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+    struct inject_hook hook = {.module = module,
+                               .kind = marker->kind == PATCH_MARKER_BEGIN ? INJECT_MARKER_BEGIN
+                                                                          : INJECT_MARKER_END};
+    hook.plan.vaddr = hook.plan.entry = marker->site;
+    hook.plan.window_bytes = sizeof nop;
+    hook.plan.instructions = 1;
+    hook.plan.single = true;
+    memcpy(hook.plan.original, nop, sizeof nop);
+    return hook;
+}
+
+/* Is a loop timed where one of its ends is? A beginning without its end would be open for ever. */
+static bool is_on_loop(const struct inject_modules *modules, struct inject_module *module,
+                       const char *name)
+{
+    uint32_t number = find_function(modules->region, name, SPANS_MARKED);
+    for (size_t i = 0; modules->request->loops_count && i < patch_markers(module->patch); i++) {
+        const struct patch_marker *marker = patch_marker(module->patch, i);
+        struct inject_hook planned = hook_of(module, marker);
+        const struct inject_hook *other =
+            strcmp(marker->name, name) == 0 ? hook_on(modules, module, &planned.plan) : NULL;
+        if (other && other->number != number)
+            return true;
+    }
+    return false;
+}
+
 static void want_marker(struct inject_modules *modules, struct inject_module *module,
                         const struct patch_marker *marker)
 {
     uint32_t named = named_marker(modules, marker);
     if (modules->request->only_named && !named)
         return;
-    static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+    if (is_on_loop(modules, module, marker->name)) {
+        inject_unhooked_add(modules->unhooked, marker->name, module->path,
+                            "a loop is timed where it stands");
+        return;
+    }
     uint32_t number = find_function(modules->region, marker->name, SPANS_MARKED);
     if (number == 0)
         number = append(modules, module, marker->name, SPANS_MARKED, 0);
@@ -226,14 +259,8 @@ static void want_marker(struct inject_modules *modules, struct inject_module *mo
         return;
     }
     modules->region->function[number].named = named;
-    hook->module = module;
+    *hook = hook_of(module, marker);
     hook->number = number;
-    hook->kind = marker->kind == PATCH_MARKER_BEGIN ? INJECT_MARKER_BEGIN : INJECT_MARKER_END;
-    hook->plan.vaddr = hook->plan.entry = marker->site;
-    hook->plan.window_bytes = sizeof nop;
-    hook->plan.instructions = 1;
-    hook->plan.single = true;
-    memcpy(hook->plan.original, nop, sizeof nop);
 }
 
 static uint64_t code_bytes(const struct patch_module *patch)

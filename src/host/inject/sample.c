@@ -39,6 +39,8 @@ struct record {
     uint64_t period;
     uint64_t abi,
         registers[BASE_GENERAL_REGISTERS]; /* the latter only if abi is not 0; in perf's order */
+    /* if it was asked for: bytes, that many of them, and if there are any, how many of these are known */
+    uint64_t stack_bytes, stack[INJECT_STACK_WORDS], stack_known;
 };
 
 /* Where the kernel puts enum base_register. */
@@ -60,7 +62,7 @@ struct trailer {
     uint64_t time_ns;
 };
 
-static int open_event(pid_t child, int cpu, uint64_t period_ns, bool maps)
+static int open_event(pid_t child, int cpu, uint64_t period_ns, bool maps, bool stack)
 {
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
@@ -68,8 +70,9 @@ static int open_event(pid_t child, int cpu, uint64_t period_ns, bool maps)
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .sample_period = period_ns,
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
-                       PERF_SAMPLE_REGS_USER,
+                       PERF_SAMPLE_REGS_USER | (stack ? PERF_SAMPLE_STACK_USER : 0),
         .sample_regs_user = GENERAL_REGISTERS,
+        .sample_stack_user = stack ? 8 * INJECT_STACK_WORDS : 0,
         .disabled = 1,
         .inherit = 1,
         .enable_on_exec = 1,
@@ -98,9 +101,9 @@ static void close_cpu(struct inject_sampler_cpu *cpu)
 
 /* 0, or errno. */
 static int open_cpu(struct inject_sampler_cpu *cpu, pid_t child, int number, uint64_t period_ns,
-                    bool maps)
+                    bool maps, bool stack)
 {
-    *cpu = (struct inject_sampler_cpu){.event = open_event(child, number, period_ns, maps),
+    *cpu = (struct inject_sampler_cpu){.event = open_event(child, number, period_ns, maps, stack),
                                        .page = MAP_FAILED};
     if (cpu->event >= 0)
         cpu->page =
@@ -112,7 +115,8 @@ static int open_cpu(struct inject_sampler_cpu *cpu, pid_t child, int number, uin
     return reason;
 }
 
-int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t period_ns, bool maps)
+int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t period_ns, bool maps,
+                        bool stack)
 {
     long numbers = sysconf(_SC_NPROCESSORS_CONF);
     int reason = 0;
@@ -121,7 +125,7 @@ int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t pe
     if (!sampler->cpus)
         return ENOMEM;
     for (int i = 0; i < numbers && !reason; i++) {
-        reason = open_cpu(&sampler->cpus[sampler->count], child, i, period_ns, maps);
+        reason = open_cpu(&sampler->cpus[sampler->count], child, i, period_ns, maps, stack);
         if (!reason)
             sampler->count++;
         else if (reason == ENODEV)
@@ -185,6 +189,11 @@ static void take_sample(const struct inject_sampler_cpu *cpu,
                                    .weight_ns = record.period};
     for (unsigned r = 0; record.abi && r < BASE_GENERAL_REGISTERS; r++)
         sample.general[r] = record.registers[place_of[r]];
+    if (record.abi && record.stack_bytes == sizeof record.stack &&
+        record.stack_known <= sizeof record.stack && cpu->bytes >= sizeof record) {
+        sample.stack_words = (unsigned)(record.stack_known / sizeof *record.stack);
+        memcpy(sample.stack, record.stack, sizeof sample.stack);
+    }
     taker->sample(taker->context, &sample);
 }
 

@@ -13,11 +13,15 @@
 
 #include <sys/types.h>
 
+enum { INJECT_STACK_WORDS = 32 };
+
 struct inject_sample {
     uint32_t pid, tid;
     uint64_t ip, time_ns;                     /* CLOCK_MONOTONIC */
     uint64_t weight_ns;                       /* of CPU time in user mode that it stands for */
     uint64_t general[BASE_GENERAL_REGISTERS]; /* by enum base_register; all 0: not known */
+    unsigned stack_words; /* from the stack pointer on; 0: not asked for, or not known */
+    uint64_t stack[INJECT_STACK_WORDS];
 };
 
 /* Executable memory that a process has mapped. */
@@ -46,9 +50,11 @@ struct inject_sampler {
 
 /*
  * All processes that come of a child that has not executed its program yet; a sample each
- * `period_ns` of CPU time of a thread. maps: mappings, forks, execs and ends are reported as well. 0, or errno; it runs.
+ * `period_ns` of CPU time of a thread. maps: mappings, forks, execs and ends are reported as well. stack: samples have words of it. 0, or errno;
+ * it runs.
  */
-int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t period_ns, bool maps);
+int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t period_ns, bool maps,
+                        bool stack);
 /* No samples are taken meanwhile, if not. */
 void inject_sampler_run(struct inject_sampler *sampler, bool run);
 void inject_sampler_drain(struct inject_sampler *sampler, const struct inject_sampler_taker *taker);

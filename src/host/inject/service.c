@@ -213,7 +213,7 @@ void inject_watch(struct inject_service *service, pid_t child)
 {
     char sentence[256];
     service->sampling_refused =
-        inject_sampler_open(&service->sampler, child, INJECT_SAMPLE_NS, false);
+        inject_sampler_open(&service->sampler, child, INJECT_SAMPLE_NS, false, false);
     if (!service->sampling_refused || service->request->functions_count > 0)
         return;
     snprintf(sentence, sizeof sentence,

@@ -105,7 +105,7 @@ static void forget_maps(void *context, uint32_t pid)
 void launch_clock_begin(struct launch_clock *clock, struct launch_ticks *ticks, pid_t child)
 {
     *clock = (struct launch_clock){.ticks = ticks};
-    ticks->refused = inject_sampler_open(&clock->sampler, child, PERIOD_NS, true);
+    ticks->refused = inject_sampler_open(&clock->sampler, child, PERIOD_NS, true, false);
 }
 
 void launch_clock_drain(struct launch_clock *clock)

@@ -8,12 +8,15 @@
 
 struct clones {
     struct trial_service *service;
+    const struct trial_request *request;
 };
 
 static bool prepare(void *context, struct wire_config *config, char *error)
 {
-    (void)context, (void)error;
+    const struct clones *clones = context;
+    (void)error;
     config->clones = 1;
+    config->walk_bytes = trial_walk_bytes(clones->request);
     return true;
 }
 
@@ -52,7 +55,7 @@ enum launch_outcome launch_clones(const struct launch_request *request,
 {
     struct trial_request own = *trials;
     own.agent = request->config.agent_path;
-    struct clones clones = {.service = trial_open(&own)};
+    struct clones clones = {.service = trial_open(&own), .request = &own};
     struct launch_companion companion = {&clones, prepare, before, begun, NULL, hush, ended};
     if (!clones.service) {
         launch_fail(error, "memory", ENOMEM);

@@ -138,6 +138,7 @@ static void add_valgrind(struct words *words, bool follow, const char *messages_
         "--run-libc-freeres=no", /* no accesses that the program would not make          */
         "--run-cxx-freeres=no",
         "--sigill-diagnostics=yes", /* else --quiet hides why the program dies              */
+        "--fair-sched=try",         /* else one thread may run alone for seconds            */
     };
     for (size_t i = 0; i < BASE_COUNT(fixed); i++)
         add_format(words, "%s", fixed[i]);
@@ -173,12 +174,13 @@ static void add_own(struct words *words, const struct launch_exact_request *requ
     add_log_name(words, request->program.log);
     add_format(words, "--kinds=%u", (unsigned)config->kinds);
     add_format(words, "--fp-tolerance=%.9f", (double)config->fp_tolerance);
-    if (config->kinds && request->waste_share > 0 && request->waste_share < 1) {
-        double share = ceil(request->waste_share * 0x1p32);
+    if (config->kinds && request->share > 0 && request->share < 1) {
+        double share = ceil(request->share * 0x1p32);
         add_format(words, "--waste-share=%llu", (unsigned long long)share);
-        add_format(words, "--waste-seed=%llu",
-                   (unsigned long long)(request->waste_seed & INT64_MAX));
+        add_format(words, "--waste-seed=%llu", (unsigned long long)(request->seed & INT64_MAX));
     }
+    if (config->kinds && request->jobs > 1)
+        add_format(words, "--jobs=%llu", (unsigned long long)request->jobs);
     add_format(words, "--reuse=%s", units[request->reuse]);
     if (request->reuse) {
         double share = request->share * 0x1p32;

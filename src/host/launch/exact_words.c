@@ -9,6 +9,7 @@
 #include "wire/graphs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "==123== text", "--123-- text" -> "text" */
@@ -48,11 +49,29 @@ static const struct {
     {"unsupported CPU", "Valgrind does not support this processor"},
 };
 
+/* Has the instruction an EVEX prefix, or a VEX prefix and mask registers, which nothing before AVX-512 has? "0x62 0xF1 ...". */
+static bool is_avx512(const char *bytes)
+{
+    static const unsigned char with_masks[] = {0x41, 0x42, 0x44, 0x45, 0x46, 0x47, 0x4a,
+                                               0x4b, 0x90, 0x91, 0x92, 0x93, 0x98, 0x99};
+    enum { EVEX = 0x62, VEX3 = 0xc4, VEX2 = 0xc5, MAP_0F = 1, MAP_0F3A = 3 };
+    unsigned long byte[4] = {0};
+    char *end;
+    for (size_t i = 0; i < BASE_COUNT(byte); i++, bytes = end)
+        byte[i] = strtoul(bytes, &end, 16);
+    if (byte[0] != VEX2 && byte[0] != VEX3)
+        return byte[0] == EVEX;
+    unsigned long map = byte[0] == VEX2 ? MAP_0F : byte[1] & 0x1f;
+    unsigned long opcode = byte[0] == VEX2 ? byte[2] : byte[3];
+    bool shifts_masks = map == MAP_0F3A && opcode >> 2 == 0x30 >> 2;
+    return shifts_masks || (map == MAP_0F && memchr(with_masks, (int)opcode, sizeof with_masks));
+}
+
 /* place: " in FUNCTION", or "". */
 static void say_unknown(struct exact_words *words, const char *place)
 {
     const char *bytes = words->unknown_bytes;
-    if (strncmp(bytes, "0x62 ", 5) == 0)
+    if (is_avx512(bytes))
         snprintf(words->unknown, sizeof words->unknown,
                  "the program met an AVX-512 instruction%s, which Valgrind does not know; compile "
                  "it without -march=native and -mavx512 options",

@@ -267,10 +267,10 @@ struct launch_exact_request {
     struct launch_request program; /* config: kinds (0: no waste), fp_tolerance, follow count */
     const struct launch_exact_engine *engine;
     enum launch_reuse reuse;
-    double waste_share;               /* waste: of locations, (0, 1] */
-    uint64_t waste_seed;              /* which of them; 0: the same as ever */
     bool stack;                       /* stack distances too */
-    double share;                     /* reuse: of locations, (0, 1] */
+    double share;                     /* waste, reuse: of locations, (0, 1] */
+    uint64_t seed;                    /* waste: which of them; 0 always means the same */
+    uint64_t jobs;                    /* waste: threads that count; 0: one */
     const struct cache_shape *caches; /* valid ones, to be simulated; with reuse only */
     size_t caches_count;              /* at most CACHE_MAX */
     const char *trace;                /* file or FIFO for the access trace of the program itself */

@@ -21,8 +21,13 @@ enum ran { RAN, RAN_NOT_FOUND, RAN_FAILED, RAN_LATE };
 enum ran command_run(const struct command *words, const char *output, const char *errors,
                      unsigned seconds);
 
-/* A whole file, and a 0 behind it. False: it cannot be read (errno), or is too large for memory (errno as it was). */
+/* A whole file, and a 0 behind it. False: errno says why it cannot be read, or is unchanged: it is too large. */
 bool file_read(const char *path, struct util_text *text);
+
+enum language { LANGUAGE_NONE, LANGUAGE_IR, LANGUAGE_C, LANGUAGE_CXX, LANGUAGE_FORTRAN };
+
+/* By the end of the file's name. */
+enum language language_of(const char *path);
 
 bool rejected_read(const char *remarks, struct lowered *lowered);
 

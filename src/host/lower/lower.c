@@ -22,6 +22,7 @@
 
 struct lowering {
     const struct lower_request *request;
+    struct lowered *lowered;
     char directory[PATH_BYTES];
     char paths[6][PATH_BYTES];
     char *error;
@@ -30,9 +31,7 @@ enum { FILE_SOURCE, FILE_FIRST, FILE_BOUND, FILE_SECOND, FILE_PRINTED, FILE_ERRO
 static const char *const file_names[] = {"source.ll", "first.ll", "bound.ll",
                                          "second.ll", "printed",  "errors"};
 
-enum language { LANGUAGE_NONE, LANGUAGE_IR, LANGUAGE_C, LANGUAGE_CXX, LANGUAGE_FORTRAN };
-
-static enum language language_of(const char *path)
+enum language language_of(const char *path)
 {
     static const struct {
         const char *end;
@@ -49,6 +48,14 @@ static enum language language_of(const char *path)
         if (strcmp(dot, ends[i].end) == 0)
             return ends[i].language;
     return LANGUAGE_NONE;
+}
+
+const struct ir_described *lower_array(const struct lowered *lowered, const char *name)
+{
+    for (size_t i = 0; i < lowered->arrays.count; i++)
+        if (strcmp(lowered->arrays.items[i].name, name) == 0)
+            return &lowered->arrays.items[i];
+    return NULL;
 }
 
 bool lower_is_source(const char *word)
@@ -111,7 +118,7 @@ static bool explain(const struct lowering *lowering, enum ran ran, const char *c
     else
         snprintf(lowering->error, LOWER_ERROR_BYTES, "'%s' failed with '%.4000s'.", command,
                  lowering->request->path);
-    if (ran == RAN_FAILED)
+    if (ran == RAN_FAILED && !lowering->request->quiet)
         copy_errors(lowering);
     return false;
 }
@@ -231,20 +238,110 @@ static bool write_file(const struct lowering *lowering, const char *path,
     return good;
 }
 
+static bool read_number(const char *text, struct ir_number *number)
+{
+    char *end;
+    *number = (struct ir_number){.value = strtoll(text, &end, 0)};
+    number->whole = !*end && end != text;
+    number->real = number->whole ? (double)number->value : strtod(text, &end);
+    return !*end && end != text;
+}
+
 /* Binds one variable in the module of a file, where it is a number. *count: values replaced. */
 static bool bind(const struct lowering *lowering, const struct lower_binding *binding,
                  size_t *count)
 {
     struct ir *ir = NULL;
     struct util_text text = {0};
-    char *end;
-    long long value = strtoll(binding->text, &end, 0);
+    struct ir_number value;
     *count = 0;
-    if (*end || end == binding->text)
+    if (!read_number(binding->text, &value))
         return true;
     bool good = read_ir(lowering, lowering->paths[FILE_BOUND], &ir) &&
-                ir_bind(ir, NULL, binding->name, value, &text, count) &&
+                ir_bind(ir, NULL, binding->name, &value, &text, count) &&
                 write_file(lowering, lowering->paths[FILE_BOUND], &text);
+    ir_free(ir);
+    util_text_free(&text);
+    return good;
+}
+
+/* "100" or "100,0:50": bounds of an array, as a declaration has them. False: it is none of that. */
+static bool read_shape(const struct lower_binding *binding, struct ir_shape *shape)
+{
+    const char *at = binding->text;
+    *shape = (struct ir_shape){.name = binding->name};
+    while (shape->rank < IR_RANK_MAX) {
+        char *end;
+        long long low = 1, high = strtoll(at, &end, 10);
+        if (end == at)
+            return false;
+        if (*end == ':') {
+            at = end + 1;
+            low = high;
+            high = strtoll(at, &end, 10);
+        }
+        if (end == at || high < low || low < -(1LL << 40) || high > 1LL << 40)
+            return false;
+        shape->low[shape->rank] = low;
+        shape->high[shape->rank++] = high;
+        if (!*end)
+            return true;
+        if (*end != ',')
+            return false;
+        at = end + 1;
+    }
+    return false;
+}
+
+static bool say_bounds(const struct lowering *lowering, const struct lower_binding *binding)
+{
+    snprintf(lowering->error, LOWER_ERROR_BYTES,
+             "-D %.200s=%.200s: an array's bounds are numbers such as 100 or 0:50, one or two for "
+             "each dimension, with commas between.",
+             binding->name, binding->text);
+    return false;
+}
+
+/* Several functions may have an array of that name. */
+static bool keep_array(const struct lowering *lowering, const struct ir_described *found)
+{
+    struct lowered *lowered = lowering->lowered;
+    const struct ir_described *array = lower_array(lowered, found->name);
+    struct ir_described added = *found;
+    uint32_t number;
+    if (array) {
+        struct ir_described *known = &lowered->arrays.items[array - lowered->arrays.items];
+        known->rank = found->rank > known->rank ? found->rank : known->rank;
+        known->assumed |= found->assumed;
+        known->given |= found->given;
+        return true;
+    }
+    if (!util_strings_add(&lowered->strings, found->name, strlen(found->name), &number))
+        return false;
+    added.name = lowered->strings.texts[number];
+    return UTIL_PUSH(lowered->arrays.items, lowered->arrays.count, lowered->arrays.capacity, added);
+}
+
+/* Descriptors of Fortran's arrays, with the bounds that are given. */
+static bool settle(const struct lowering *lowering)
+{
+    const struct lower_request *request = lowering->request;
+    struct ir_shape *shapes = calloc(request->bindings_count + 1, sizeof *shapes);
+    struct ir_descriptions found = {0};
+    struct util_text text = {0};
+    struct ir *ir = NULL;
+    size_t count = 0;
+    for (size_t i = 0; shapes && i < request->bindings_count; i++)
+        count += read_shape(&request->bindings[i], &shapes[count]);
+    bool good = shapes && read_ir(lowering, lowering->paths[FILE_BOUND], &ir) &&
+                ir_settle_descriptors(ir, shapes, count, &text, &found) &&
+                write_file(lowering, lowering->paths[FILE_BOUND], &text);
+    for (size_t i = 0; good && i < found.count; i++)
+        good = keep_array(lowering, &found.items[i]);
+    if (!good && !lowering->error[0])
+        snprintf(lowering->error, LOWER_ERROR_BYTES, "%s.", base_status_text(BASE_NO_MEMORY));
+    free(found.items);
+    free(shapes);
     ir_free(ir);
     util_text_free(&text);
     return good;
@@ -293,13 +390,17 @@ static bool prepare(const struct lowering *lowering)
         if (!ir && !compile(lowering, macros))
             return false;
         if (!optimise(lowering, PASSES_FIRST, source, lowering->paths[FILE_BOUND]) ||
-            !inline_accessors(lowering))
+            !inline_accessors(lowering) || !settle(lowering))
             return false;
         for (size_t i = 0; i < request->bindings_count; i++) {
             if (!bind(lowering, &request->bindings[i], &count))
                 return false;
-            if (count || turn)
+            const struct ir_described *array =
+                lower_array(lowering->lowered, request->bindings[i].name);
+            if (count || turn || (array && array->given))
                 continue;
+            if (array)
+                return say_bounds(lowering, &request->bindings[i]);
             if (ir || !source_has(lowering, request->bindings[i].name)) {
                 snprintf(lowering->error, LOWER_ERROR_BYTES,
                          "-D %.200s: '%.2000s' has no parameter, global variable or macro of that "
@@ -361,8 +462,9 @@ static void end(const struct lowering *lowering)
 
 bool lower_run(const struct lower_request *request, struct lowered *lowered, char *error)
 {
-    struct lowering lowering = {.request = request, .error = error};
+    struct lowering lowering = {.request = request, .lowered = lowered, .error = error};
     *lowered = (struct lowered){0};
+    error[0] = 0;
     if (access(request->path, R_OK) != 0) {
         snprintf(error, LOWER_ERROR_BYTES, "cannot read '%.4000s': %s.", request->path,
                  strerror(errno));
@@ -381,6 +483,7 @@ void lower_free(struct lowered *lowered)
     polyhedra_free(lowered->polyhedra);
     ir_free(lowered->ir);
     free(lowered->rejected);
+    free(lowered->arrays.items);
     util_strings_free(&lowered->strings);
     *lowered = (struct lowered){0};
 }

@@ -16,7 +16,8 @@
 enum { LOWER_ERROR_BYTES = 4608, LOWER_BINDINGS = 64 };
 
 struct lower_binding {
-    const char *name, *text; /* -D name=text */
+    const char *name,
+        *text; /* -D name=text; of an array with a descriptor: its bounds, "100,0:50" */
 };
 
 struct lower_request {
@@ -26,6 +27,7 @@ struct lower_request {
     const struct lower_binding *bindings;
     size_t bindings_count;
     unsigned seconds; /* for each command */
+    bool quiet;       /* what a compiler prints stays unseen if it fails, too */
 };
 
 /* A loop that is no nest of sets, and why. */
@@ -40,11 +42,15 @@ struct lowered {
     struct polyhedra *polyhedra;
     struct lower_rejected *rejected; /* by file and line */
     size_t rejected_count, rejected_capacity;
+    struct ir_descriptions arrays; /* Fortran's that have descriptors, each name once */
     struct util_strings strings;
 };
 
 bool lower_run(const struct lower_request *request, struct lowered *lowered, char *error);
 void lower_free(struct lowered *lowered);
+
+/* NULL: there is no array of that name that has a descriptor. */
+const struct ir_described *lower_array(const struct lowered *lowered, const char *name);
 
 /* Is the word the name of a source file that is understood, or of LLVM IR? */
 bool lower_is_source(const char *word);

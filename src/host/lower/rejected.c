@@ -7,11 +7,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const struct {
     const char *remark, *reason, *help;
-    bool descriptor; /* in Fortran mostly because of one */
+    bool descriptor; /* in Fortran, it may be an array's descriptor */
 } known[] = {
     {"array subscript", "a subscript is not a sum of loop counters times constants",
      "an index that is read from memory is not known here: 'headroom reuse' measures such loops; "
@@ -26,8 +25,10 @@ static const struct {
      "where the array begins changes within the loop",
      "keep the pointer in a local variable outside the loop", .descriptor = true},
     {"may alias", "pointers may point to the same memory", "declare them restrict"},
-    {"not affine", "a condition depends on data", "take it out of the loop"},
-    {"Comparison is not an affine", "a condition depends on data", "take it out of the loop"},
+    {"not affine", "a condition depends on data",
+     "take it out of the loop, or give the value that it depends on, by -D"},
+    {"Comparison is not an affine", "a condition depends on data",
+     "take it out of the loop, or give the value that it depends on, by -D"},
     {"irreducible", "control flow jumps into the loop", "leave out the goto"},
     {"multiple exit", "the loop is left from its middle", "leave out break and return"},
     {"not a simple", "the loop is left from its middle", "leave out break and return"},
@@ -37,9 +38,10 @@ static const struct {
 
 /* What helps then. */
 static const char in_descriptor[] =
-    "where an allocatable or assumed-shape array, such as a(:, :), lies is read from memory: put "
-    "the loop into a procedure that declares it a(n, n); where an index itself is read from "
-    "memory, 'headroom reuse' measures it";
+    "an allocatable array that is part of a structure, or whose elements are structures, is read "
+    "from "
+    "memory again for each element: pass it to a procedure that has it as a(:, :) or a(n, n); a "
+    "loop whose index is read from memory can be measured by 'headroom reuse'";
 
 static const char *ignored[] = {"The following errors",
                                 "Invalid Scop candidate",
@@ -98,7 +100,7 @@ struct where {
     size_t taken_count, taken_capacity;
 };
 
-/* Of a function whose loops are not known: nothing is left out then. */
+/* For a function whose loops are not known, so that none of its remarks is left out. */
 static bool span_everything(struct ir_spans *spans)
 {
     struct ir_span span = {0, UINT32_MAX};
@@ -160,7 +162,7 @@ static bool is_in_loop(const struct where *where, const struct lower_rejected *r
     return !known_file;
 }
 
-/* What a region is refused for may be a nest in a smaller one. */
+/* Polly may refuse a region for an access, and take a smaller region with it. */
 static bool is_taken(const struct where *where, const struct lower_rejected *rejected)
 {
     for (size_t i = 0; i < where->taken_count; i++) {
@@ -174,23 +176,14 @@ static bool is_taken(const struct where *where, const struct lower_rejected *rej
 
 /* ---- remarks ------------------------------------------------------------------------------------------------- */
 
-/* A file of Fortran, by its name. */
-static bool is_fortran(const char *file)
-{
-    static const char *const endings[] = {".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08"};
-    const char *dot = strrchr(file, '.');
-    for (size_t i = 0; dot && i < BASE_COUNT(endings); i++)
-        if (strcasecmp(dot, endings[i]) == 0)
-            return true;
-    return false;
-}
-
 static void explain(struct lowered *lowered, const char *message, struct lower_rejected *rejected)
 {
     for (size_t i = 0; i < BASE_COUNT(known); i++)
         if (strstr(message, known[i].remark)) {
             rejected->reason = known[i].reason;
-            rejected->help = known[i].descriptor && rejected->file && is_fortran(rejected->file)
+            rejected->help = known[i].descriptor && rejected->file &&
+                                     language_of(rejected->file) == LANGUAGE_FORTRAN &&
+                                     ir_reads_descriptors(lowered->ir)
                                  ? in_descriptor
                                  : known[i].help;
             return;
@@ -221,7 +214,7 @@ static bool read_remark(struct lowered *lowered, const struct where *where, cons
     explain(lowered, message, &rejected);
     if (!rejected.file || !rejected.reason)
         return false;
-    /* Where control flow jumps into a loop, that is no natural one. */
+    /* A loop that control flow jumps into is no natural loop, and so not among those that were found. */
     if (!strstr(message, "irreducible") && !is_in_loop(where, &rejected))
         return true;
     if (is_taken(where, &rejected))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of misses: walks (walk.c), iterations drawn (draw.c), samples (sample.c), every access (exact.c), what is made of them (misses.c). */
+/* Between the files of misses: walks (walk.c), when addresses return to a set (returns.c), iterations drawn (draw.c), samples (sample.c), every access (exact.c), what is made of them (misses.c). */
 #ifndef HEADROOM_MISSES_INTERNAL_H
 #define HEADROOM_MISSES_INTERNAL_H
 
@@ -10,17 +10,62 @@ struct geometry {
     int64_t span; /* bytes after which sets repeat */
 };
 
+static inline int64_t modulo(int64_t a, int64_t b)
+{
+    if ((b & (b - 1)) == 0) /* as a rule; a division would take longer than the rest of a step */
+        return a & (b - 1);
+    int64_t rest = a % b;
+    return rest < 0 ? rest + b : rest;
+}
+
+/* ---- addresses that move by a constant (returns.c) ----------------------------------------------------------------- */
+
+struct returns {
+    int64_t stride;
+    uint16_t *iterations; /* by place in the span; NULL: they are searched for */
+    int64_t rest;         /* bytes between places, less one */
+    unsigned shift;
+};
+
+/* iterations is the caller's to free. False: no memory. */
+bool returns_make(struct returns *returns, const struct geometry *geometry, int64_t stride);
+
+int64_t returns_search(const struct returns *returns, const struct geometry *geometry,
+                       int64_t offset, int64_t most);
+
+/* Iterations until an address that is `offset` from the set's beginning is in its line, modulo the span; at most `most`. */
+static inline int64_t returns_after(const struct returns *returns, const struct geometry *geometry,
+                                    int64_t offset, int64_t most)
+{
+    if (!returns->iterations)
+        return returns_search(returns, geometry, offset, most);
+    int64_t at = offset & (geometry->span - 1);
+    if ((at & returns->rest) >= (int64_t)geometry->line_bytes)
+        return most;
+    int64_t iterations = returns->iterations[at >> returns->shift];
+    return iterations < most ? iterations : most;
+}
+
+/* ---- walks --------------------------------------------------------------------------------------------------------- */
+
 /* What a thread walks with. */
 struct walker {
     const struct nest *nest;
     struct geometry levels[MISSES_LEVELS];
     uint64_t most_steps;
     struct lines {
-        int64_t *slots;    /* line + 1; 0: empty */
-        uint32_t *touched; /* indexes of slots that are in use */
-        uint32_t *by;      /* access that touched it */
-        size_t count, capacity;
+        int64_t *touched; /* lines, in the order in which they were met */
+        uint32_t *by;     /* access that touched it */
+        size_t count;
+        int64_t *slots; /* a hash table of them, line + 1, 0: empty; NULL: they are few */
+        size_t capacity;
     } lines[MISSES_LEVELS + 1]; /* the last: of walks of a fully associative cache */
+    struct below {
+        uint32_t first, end;                /* accesses; end <= first: none */
+    } * below;                              /* each node */
+    struct returns *returns[MISSES_LEVELS]; /* of the strides there are in flat loops, backward */
+    size_t returns_count;
+    uint32_t *returns_of; /* by access */
 };
 
 enum walk_end { WALK_HIT, WALK_MISS, WALK_COLD, WALK_CUT };

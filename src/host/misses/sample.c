@@ -244,7 +244,8 @@ static void make_figures(const struct tally tallies[MISSES_LEVELS], size_t level
         double all = tally->classified ? (double)tally->classified : 1;
         figure->cold = figure->misses * (double)tally->cold / all;
         figure->capacity = figure->misses * (double)tally->capacity / all;
-        figure->conflict = fmax(0, figure->misses - figure->cold - figure->capacity); /* rounding */
+        figure->conflict =
+            figure->misses * (double)(tally->classified - tally->cold - tally->capacity) / all;
     }
 }
 

@@ -15,6 +15,7 @@ struct walk {
     struct walker *walker;
     const struct nest *nest;
     struct geometry geometry;
+    const struct returns *returns;
     struct lines *lines;
     size_t level;
     bool filtered;       /* by the levels before */
@@ -26,34 +27,56 @@ struct walk {
 
 /* ---- lines seen ------------------------------------------------------------------------------------------ */
 
+enum { LINES_FEW = 16 /* that are compared one by one */ };
+
 static bool lines_begin(struct lines *lines, uint64_t ways)
 {
-    size_t capacity = 16;
-    while (capacity < 4 * ways)
-        capacity *= 2;
-    lines->capacity = capacity;
-    lines->slots = calloc(capacity, sizeof *lines->slots);
     lines->touched = calloc(ways + 1, sizeof *lines->touched);
     lines->by = calloc(ways + 1, sizeof *lines->by);
-    return lines->slots && lines->touched && lines->by;
+    if (ways > LINES_FEW) {
+        lines->capacity = 16;
+        while (lines->capacity < 4 * ways)
+            lines->capacity *= 2;
+        lines->slots = calloc(lines->capacity, sizeof *lines->slots);
+    }
+    return lines->touched && lines->by && (lines->slots || ways <= LINES_FEW);
 }
 
-static void lines_clear(struct lines *lines)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        lines->slots[lines->touched[i]] = 0;
-    lines->count = 0;
-}
-
-/* True: it is new, and in `slot` unless it is entered later. */
-static bool lines_lack(const struct lines *lines, int64_t line, size_t *slot)
+/* Where the line is, or else the empty slot where it would be. */
+static size_t slot_of(const struct lines *lines, int64_t line)
 {
     size_t mask = lines->capacity - 1, at = base_mix64((uint64_t)line) & mask;
-    for (; lines->slots[at]; at = (at + 1) & mask)
-        if (lines->slots[at] == line + 1)
+    while (lines->slots[at] && lines->slots[at] != line + 1)
+        at = (at + 1) & mask;
+    return at;
+}
+
+/* All of them, the last one first: no line is sought behind a slot that is empty already. */
+static void lines_clear(struct lines *lines)
+{
+    while (lines->count) {
+        int64_t line = lines->touched[--lines->count];
+        if (lines->slots)
+            lines->slots[slot_of(lines, line)] = 0;
+    }
+}
+
+static bool lines_lack(const struct lines *lines, int64_t line)
+{
+    if (lines->slots)
+        return !lines->slots[slot_of(lines, line)];
+    for (size_t i = 0; i < lines->count; i++)
+        if (lines->touched[i] == line)
             return false;
-    *slot = at;
     return true;
+}
+
+static void lines_enter(struct lines *lines, int64_t line, uint32_t access)
+{
+    if (lines->slots)
+        lines->slots[slot_of(lines, line)] = line + 1;
+    lines->by[lines->count] = access;
+    lines->touched[lines->count++] = line;
 }
 
 /* ---- one access ---------------------------------------------------------------------------------------------- */
@@ -73,7 +96,6 @@ static bool reaches(struct walk *walk, uint32_t access)
 static bool touch(struct walk *walk, uint32_t access, int64_t address, bool *done)
 {
     int64_t line = address / (int64_t)walk->geometry.line_bytes;
-    size_t slot;
     *done = true;
     if (++walk->steps > walk->walker->most_steps) {
         walk->end = WALK_CUT;
@@ -86,25 +108,15 @@ static bool touch(struct walk *walk, uint32_t access, int64_t address, bool *don
         walk->end = WALK_HIT;
         return true;
     }
-    if (!lines_lack(walk->lines, line, &slot))
+    if (!lines_lack(walk->lines, line))
         return false;
     if (!reaches(walk, access)) {
         *done = false;
         return false;
     }
-    walk->lines->slots[slot] = line + 1;
-    walk->lines->by[walk->lines->count] = access;
-    walk->lines->touched[walk->lines->count++] = (uint32_t)slot;
+    lines_enter(walk->lines, line, access);
     walk->end = WALK_MISS;
     return walk->lines->count >= walk->geometry.ways;
-}
-
-static int64_t modulo(int64_t a, int64_t b)
-{
-    if ((b & (b - 1)) == 0) /* as a rule; a division takes longer than all else here */
-        return a & (b - 1);
-    int64_t rest = a % b;
-    return rest < 0 ? rest + b : rest;
 }
 
 static bool touch_if_in_set(struct walk *walk, uint32_t access)
@@ -117,48 +129,22 @@ static bool touch_if_in_set(struct walk *walk, uint32_t access)
            touch(walk, access, address, &done);
 }
 
-/* ---- flat loops ------------------------------------------------------------------------------------------------ */
-
-/* Iterations backward until address - window, modulo the span, is within a line; at most `most`. stride: bytes that the address
-   moves by for an iteration backward. */
-static int64_t iterations_until(const struct geometry *geometry, int64_t offset, int64_t stride,
-                                int64_t most)
+/* Whole steps; nearly all are 1, and a division would take longer than all else. */
+static int64_t steps_in(int64_t distance, int64_t step)
 {
-    int64_t span = geometry->span, line = (int64_t)geometry->line_bytes;
-    int64_t step = stride % span, at = modulo(offset, span), passed = 0;
-    if (step > span / 2)
-        step -= span;
-    if (step < -span / 2)
-        step += span;
-    if (at < line)
-        return 0;
-    if (step == 0)
-        return most;
-    while (passed < most) {
-        /* To the window's near side: from above down, or from below up to the span's end. */
-        int64_t count = step < 0 ? (at - line - step) / -step : (span - at + step - 1) / step;
-        passed += count;
-        at += count * step;
-        if (step < 0 && at < 0)
-            at += span;
-        else if (step > 0)
-            at -= span;
-        if (at >= 0 && at < line)
-            return passed < most ? passed : most;
-        if (at < 0)
-            at += span;
-    }
-    return most;
+    return step == 1 ? distance : distance / step;
 }
+
+/* ---- flat loops ------------------------------------------------------------------------------------------------ */
 
 /* Iterations backward until the address is in another line; at least 1. */
 static int64_t iterations_in_line(const struct geometry *geometry, int64_t address, int64_t stride,
                                   int64_t most)
 {
     int64_t line = (int64_t)geometry->line_bytes, within = modulo(address, line);
-    int64_t count = stride == 0  ? most
-                    : stride < 0 ? within / -stride + 1
-                                 : (line - 1 - within) / stride + 1;
+    int64_t bytes = stride < 0 ? within : line - 1 - within, pace = llabs(stride);
+    /* A division of fewer bits takes a third of the time. */
+    int64_t count = pace == 0 ? most : pace > bytes ? 1 : (uint32_t)bytes / (uint32_t)pace + 1;
     return count < most ? count : most;
 }
 
@@ -168,6 +154,7 @@ struct flat {
     int64_t start[FLAT_MAX],
         stride[FLAT_MAX];   /* addresses at the last iteration; for one backward */
     int64_t next[FLAT_MAX]; /* iterations backward, from the last one */
+    const struct returns *returns[FLAT_MAX];
 };
 
 /* All accesses below, which are numbered in the order of the tree. */
@@ -191,16 +178,17 @@ static bool back_flat(struct walk *walk, const struct nest_node *loop, struct fl
     const struct nest *nest = walk->nest;
     flat->low = nest_value(nest, loop->lower, walk->iterators);
     flat->step = loop->step;
-    flat->total = last < flat->low ? 0 : (last - flat->low) / flat->step + 1;
+    flat->total = last < flat->low ? 0 : steps_in(last - flat->low, flat->step) + 1;
     if (!flat->total)
         return false;
     walk->iterators[loop->slot] = last;
     for (uint32_t i = 0; i < flat->count; i++) {
         const struct nest_access *access = &nest->accesses[flat->first + i];
         flat->start[i] = nest_address(nest, access, walk->iterators);
-        flat->stride[i] = -access->affine.factors[loop->slot] * flat->step;
-        flat->next[i] = iterations_until(&walk->geometry, flat->start[i] - walk->window,
-                                         flat->stride[i], flat->total);
+        flat->returns[i] = &walk->returns[walk->walker->returns_of[flat->first + i]];
+        flat->stride[i] = flat->returns[i]->stride;
+        flat->next[i] = returns_after(flat->returns[i], &walk->geometry,
+                                      flat->start[i] - walk->window, flat->total);
     }
     walk->steps += flat->count;
     for (;;) {
@@ -226,8 +214,8 @@ static bool back_flat(struct walk *walk, const struct nest_node *loop, struct fl
         flat->next[chosen] =
             soonest >= flat->total
                 ? flat->total
-                : soonest + iterations_until(&walk->geometry, address - walk->window,
-                                             flat->stride[chosen], flat->total - soonest);
+                : soonest + returns_after(flat->returns[chosen], &walk->geometry,
+                                          address - walk->window, flat->total - soonest);
     }
 }
 
@@ -241,13 +229,12 @@ static bool back_loop(struct walk *walk, uint32_t node, int64_t last)
     const struct nest_node *loop = &nest->nodes[node];
     if (loop->flat) {
         struct flat flat;
-        uint32_t first = UINT32_MAX, end = 0;
-        accesses_below(nest, node, &first, &end);
-        if (first >= end)
+        struct below below = walk->walker->below[node];
+        if (below.first >= below.end)
             return false;
-        if (end - first <= FLAT_MAX) {
-            flat.first = first;
-            flat.count = end - first;
+        if (below.end - below.first <= FLAT_MAX) {
+            flat.first = below.first;
+            flat.count = below.end - below.first;
             return back_flat(walk, loop, &flat, last);
         }
     }
@@ -279,7 +266,8 @@ static bool back_node(struct walk *walk, uint32_t node)
     if (at->kind == NEST_LOOP) {
         int64_t low = nest_value(nest, at->lower, walk->iterators);
         int64_t high = nest_value(nest, at->upper, walk->iterators);
-        return high >= low && back_loop(walk, node, low + (high - low) / at->step * at->step);
+        return high >= low &&
+               back_loop(walk, node, low + steps_in(high - low, at->step) * at->step);
     }
     for (uint32_t i = at->count; i-- > 0;)
         if (back_node(walk, nest->children[at->first + i]))
@@ -318,6 +306,7 @@ static enum walk_end walk_from(struct walker *walker, size_t level, struct geome
     struct walk walk = {.walker = walker,
                         .nest = nest,
                         .geometry = geometry,
+                        .returns = walker->returns[level],
                         .lines = lines,
                         .level = level,
                         .filtered = filtered};
@@ -349,11 +338,59 @@ enum walk_end walk_associative(struct walker *walker, size_t level, uint32_t acc
 
 /* ---- beginning and end ---------------------------------------------------------------------------------------------- */
 
+/* Strides of accesses in flat loops, each once; and which of them an access has. */
+static size_t find_strides(const struct nest *nest, int64_t *strides, uint32_t *which)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < nest->accesses_count; i++) {
+        uint32_t node = nest->accesses[i].statement;
+        while (node != NEST_NONE && nest->nodes[node].kind != NEST_LOOP)
+            node = nest->nodes[node].parent;
+        if (node == NEST_NONE || !nest->nodes[node].flat)
+            continue;
+        const struct nest_node *loop = &nest->nodes[node];
+        int64_t stride = -nest->accesses[i].affine.factors[loop->slot] * loop->step;
+        uint32_t at = 0;
+        while (at < count && strides[at] != stride)
+            at++;
+        strides[at] = stride;
+        which[i] = at;
+        count += at == count;
+    }
+    return count;
+}
+
+static bool begin_returns(struct walker *walker, size_t levels)
+{
+    const struct nest *nest = walker->nest;
+    int64_t *strides = calloc(nest->accesses_count + 1, sizeof *strides);
+    bool good = strides != NULL;
+    walker->returns_of = calloc(nest->accesses_count + 1, sizeof *walker->returns_of);
+    good &= walker->returns_of != NULL;
+    size_t count = good ? find_strides(nest, strides, walker->returns_of) : 0;
+    for (size_t i = 0; good && i < levels; i++) {
+        walker->returns[i] = calloc(count + 1, sizeof **walker->returns);
+        good = walker->returns[i] != NULL;
+        for (size_t j = 0; good && j < count; j++)
+            good = returns_make(&walker->returns[i][j], &walker->levels[i], strides[j]);
+    }
+    walker->returns_count = count;
+    free(strides);
+    return good;
+}
+
 bool walker_begin(struct walker *walker, const struct nest *nest,
                   const struct misses_options *options)
 {
     uint64_t most_lines = 1;
     *walker = (struct walker){.nest = nest, .most_steps = options->most_steps};
+    walker->below = calloc(nest->nodes_count + 1, sizeof *walker->below);
+    if (!walker->below)
+        return false;
+    for (uint32_t i = 0; i < nest->nodes_count; i++) {
+        walker->below[i].first = UINT32_MAX;
+        accesses_below(nest, i, &walker->below[i].first, &walker->below[i].end);
+    }
     for (size_t i = 0; i < options->levels_count; i++) {
         const struct misses_level *level = &options->levels[i];
         struct geometry *geometry = &walker->levels[i];
@@ -366,7 +403,8 @@ bool walker_begin(struct walker *walker, const struct nest *nest,
             return false;
         most_lines = lines > most_lines ? lines : most_lines;
     }
-    return lines_begin(&walker->lines[MISSES_LEVELS], most_lines);
+    return lines_begin(&walker->lines[MISSES_LEVELS], most_lines) &&
+           begin_returns(walker, options->levels_count);
 }
 
 void walker_end(struct walker *walker)
@@ -376,4 +414,11 @@ void walker_end(struct walker *walker)
         free(walker->lines[i].touched);
         free(walker->lines[i].by);
     }
+    for (size_t i = 0; i < MISSES_LEVELS && walker->returns[i]; i++) {
+        for (size_t j = 0; j < walker->returns_count; j++)
+            free(walker->returns[i][j].iterations);
+        free(walker->returns[i]);
+    }
+    free(walker->returns_of);
+    free(walker->below);
 }

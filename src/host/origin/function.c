@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 32, SCALAR_BYTES = 8 };
+enum { SCALAR_BYTES = 8 };
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 

@@ -17,6 +17,9 @@ struct heating {
     struct heated *items; /* by address */
     size_t count, capacity;
     double whole;
+    bool by_block; /* items are of basic blocks: executions of each of their instructions */
+    struct function function; /* that was read last, to know where blocks begin */
+    bool has_function;
 };
 
 static int by_address(const void *a, const void *b)
@@ -57,6 +60,28 @@ static bool add(struct heating *heating, uint32_t context, double amount)
                      (struct heated){frame->address, amount});
 }
 
+/* How often the blocks of executed paths were executed. False: no memory. */
+static bool add_blocks(struct heating *heating)
+{
+    const struct profile *beside = heating->beside;
+    double *executed = calloc(beside->path_blocks_count + 1, sizeof *executed);
+    bool good = executed;
+    for (size_t i = 0; good && i < beside->paths_count; i++) {
+        const struct profile_path *path = &beside->paths[i];
+        heating->whole += (double)path->instructions;
+        for (uint32_t step = 0; step < path->steps; step++)
+            executed[beside->path_steps[path->first_step + step].block] += (double)path->count;
+    }
+    for (size_t i = 0; good && i < beside->path_blocks_count; i++) {
+        const struct profile_path_block *block = &beside->path_blocks[i];
+        if (beside->path_functions[block->function].module == heating->module && executed[i] > 0)
+            good = UTIL_PUSH(heating->items, heating->count, heating->capacity,
+                             (struct heated){block->address, executed[i]});
+    }
+    free(executed);
+    return good;
+}
+
 /* What the profile measures, the first of these that it has. NULL: nothing of single instructions. */
 static const char *gather(struct heating *heating, bool *good)
 {
@@ -72,7 +97,47 @@ static const char *gather(struct heating *heating, bool *good)
         return "wasted bytes";
     for (size_t i = 0; i < beside->reuse_pairs_count && *good; i++)
         *good = add(heating, beside->reuse_pairs[i].reuse, beside->reuse_pairs[i].weight);
-    return heating->whole > 0 ? "reuses" : NULL;
+    if (heating->whole > 0)
+        return "reuses";
+    *good = *good && add_blocks(heating);
+    heating->by_block = true;
+    return heating->whole > 0 ? "instructions executed" : NULL;
+}
+
+/* Of the basic block that has the instruction. */
+static double executions_of(struct heating *heating, struct binary *binary, uint64_t address)
+{
+    struct function *function = &heating->function;
+    uint64_t start, end;
+    if (!heating->has_function || address < function->start || address >= function->end) {
+        if (heating->has_function)
+            function_free(function);
+        heating->has_function = binary_function(binary, address, &start, &end) == BASE_OK &&
+                                function_read(binary, start, end, function) == BASE_OK;
+    }
+    uint32_t block = heating->has_function ? cfg_block_at(function->flow, address) : CFG_NONE;
+    size_t behind = BASE_FIRST(k, heating->count, heating->items[k].address > address);
+    if (block == CFG_NONE || !behind ||
+        heating->items[behind - 1].address < function->flow->blocks[block].start)
+        return 0;
+    return heating->items[behind - 1].amount;
+}
+
+static void lay_executions(struct profile *profile, struct heating *heating, struct binary *binary)
+{
+    struct profile_map_instruction *rows = profile->map_instructions;
+    size_t count = profile->map_instructions_count;
+    for (size_t i = 0; i < count; i++)
+        rows[i].heat = executions_of(heating, binary, rows[i].address) / heating->whole;
+    for (size_t i = 0; i < profile->map_ranges_count; i++) {
+        struct profile_map_range *range = &profile->map_ranges[i];
+        range->heat = 0;
+        for (size_t k = BASE_FIRST(j, count, rows[j].address >= range->start);
+             k < count && rows[k].address < range->end; k++)
+            range->heat += rows[k].heat;
+    }
+    if (heating->has_function)
+        function_free(&heating->function);
 }
 
 static double share_of(const struct heating *heating, uint64_t start, uint64_t end)
@@ -106,7 +171,10 @@ bool origin_heat(struct profile *profile, struct binary *binary, const struct pr
         qsort(heating.items, heating.count, sizeof *heating.items, by_address);
     if (good && measure) {
         run->measure = profile_keep(profile, measure);
-        lay(profile, &heating);
+        if (heating.by_block)
+            lay_executions(profile, &heating, binary);
+        else
+            lay(profile, &heating);
     } else {
         snprintf(why, why_bytes, "%s",
                  !good            ? base_status_text(BASE_NO_MEMORY)

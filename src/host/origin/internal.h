@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of origin: sources.c reads what source files assign, function.c a function with its rows, lines.c answers for a
- * place, variables.c for the variables there, check.c goes over all functions, heat.c lays another profile's figures beside the code.
+ * Between the files of origin: sources.c reads what source files assign, function.c a function with its rows, moved.c compares the order
+ * of its lines, lines.c answers for a place, variables.c for the variables there, check.c goes over all functions, heat.c lays another
+ * profile's figures beside the code.
  */
 #ifndef HEADROOM_ORIGIN_INTERNAL_H
 #define HEADROOM_ORIGIN_INTERNAL_H
@@ -38,6 +39,10 @@ void sources_free(struct sources *sources);
 const struct currency_assignment *sources_find(struct sources *sources, const char *path,
                                                uint32_t line, size_t *count);
 
+/* What is on a line. False: the file cannot be read, or was changed later. */
+bool sources_line(const struct sources *sources, const char *path, uint32_t line,
+                  enum currency_line *kind);
+
 /* ---- a function ------------------------------------------------------------------------------------ */
 
 struct place {
@@ -45,7 +50,7 @@ struct place {
     uint32_t line;
 };
 
-enum { OUTER_MAX = 8 };
+enum { OUTER_MAX = 8, FRAMES_MAX = 32 };
 
 /* A variable with one place in memory that the function assigns to. */
 struct assigned {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 32, ROWS_MAX = 1 << 20, CHAIN_BYTES = 4096 };
+enum { ROWS_MAX = 1 << 20, CHAIN_BYTES = 4096 };
 
 struct answering {
     struct profile *profile;
@@ -22,6 +22,7 @@ struct answering {
     size_t rows_count, rows_capacity;
     const char *file;        /* of the line */
     uint32_t previous, next; /* lines with code around it; 0: none */
+    uint64_t near;           /* an instruction of one of them */
     bool no_memory;
     struct function function; /* that was read last */
     bool has_function;
@@ -51,10 +52,14 @@ static bool take_line(void *context, const struct binary_row *row)
         return add_row(answering, row);
     if (row->end == row->start)
         return true; /* passed there, and no code of it */
-    if (line && line < wanted && line > answering->previous)
+    if (line && line < wanted && line > answering->previous) {
         answering->previous = line;
-    if (line > wanted && (!answering->next || line < answering->next))
+        answering->near = row->start;
+    }
+    if (line > wanted && (!answering->next || line < answering->next)) {
         answering->next = line;
+        answering->near = row->start;
+    }
     return true;
 }
 
@@ -419,6 +424,25 @@ static enum base_status refuse(char *error, const char *format, ...)
     return BASE_NOT_FOUND;
 }
 
+/* Why has the line no code? What the compiler declared there, it says; what else is there, the source. */
+static uint32_t absence_of(struct answering *answering)
+{
+    uint32_t line = answering->place->line;
+    enum currency_line kind;
+    if (answering->rows_count)
+        return PROFILE_MAP_PRESENT;
+    if (binary_declares(answering->binary, answering->near, answering->file, line))
+        return PROFILE_MAP_DECLARATION;
+    if (!answering->previous || !answering->next)
+        return PROFILE_MAP_OUTSIDE;
+    if (!sources_line(&answering->sources, answering->file, line, &kind))
+        return PROFILE_MAP_GONE;
+    origin_run(answering->profile)->sources = 1;
+    return kind == CURRENCY_LINE_EMPTY       ? PROFILE_MAP_EMPTY
+           : kind == CURRENCY_LINE_CONTINUES ? PROFILE_MAP_CONTINUED
+                                             : PROFILE_MAP_GONE;
+}
+
 static enum base_status at_line(struct answering *answering, char *error)
 {
     const struct origin_place *place = answering->place;
@@ -434,9 +458,7 @@ static enum base_status at_line(struct answering *answering, char *error)
     run->line = place->line;
     run->previous = answering->previous;
     run->next = answering->next;
-    run->absence = answering->rows_count                    ? PROFILE_MAP_PRESENT
-                   : answering->previous && answering->next ? PROFILE_MAP_GONE
-                                                            : PROFILE_MAP_OUTSIDE;
+    run->absence = absence_of(answering);
     join_rows(answering);
     return conclude(answering, stop_point(answering));
 }

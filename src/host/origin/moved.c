@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 32 };
-
 /* The marks of one copy of a function: not inlined, or inlined where the same lines call it. */
 struct copy {
     const struct function *function;

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 32 };
-
 enum base_status origin_open(const char *path, const struct binary_options *symbols,
                              struct binary **binary, char *error)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * origin: where the instructions of a file come from, and which variables can be trusted there, as rows of a profile: lines to
- * instructions and back (the mapping of ATAC, MHAOTEU 1.1, part IV), where variables reside, and which of those in static
+ * instructions and back (the mapping of ATAC, MHAOTEU 1.1, part IV), where variables reside, and which of those with one place in
  * memory are stale, premature or suspect (part V; code/currency says how).
  *
  * Host side; files are hostile input. Errors explain themselves in one sentence: error, of ORIGIN_ERROR_BYTES.

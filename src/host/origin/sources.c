@@ -50,23 +50,48 @@ static bool read_whole(int file, char *text, size_t bytes)
     return true;
 }
 
-static bool read_source(struct source *source, uint64_t not_newer_ns)
+/* NULL: it cannot be read, or was changed later. */
+static char *read_text(const char *path, uint64_t not_newer_ns, size_t *bytes)
 {
     struct stat status;
-    bool good = false;
-    int file = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
-        return false;
+        return NULL;
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
         status.st_size <= SOURCE_BYTES_MAX &&
         (!not_newer_ns || changed_ns(&status) <= not_newer_ns)) {
-        char *text = malloc((size_t)status.st_size);
-        good = text && read_whole(file, text, (size_t)status.st_size);
-        if (good)
-            currency_read(text, (size_t)status.st_size, take, source);
-        free(text);
+        *bytes = (size_t)status.st_size;
+        text = malloc(*bytes);
+        if (text && !read_whole(file, text, *bytes)) {
+            free(text);
+            text = NULL;
+        }
     }
     close(file);
+    return text;
+}
+
+static bool read_source(struct source *source, uint64_t not_newer_ns)
+{
+    size_t bytes;
+    char *text = read_text(source->path, not_newer_ns, &bytes);
+    if (text)
+        currency_read(text, bytes, take, source);
+    bool good = text != NULL;
+    free(text);
+    return good;
+}
+
+bool sources_line(const struct sources *sources, const char *path, uint32_t line,
+                  enum currency_line *kind)
+{
+    size_t bytes;
+    char *text = read_text(path, sources->not_newer_ns, &bytes);
+    if (text)
+        *kind = currency_line(text, bytes, line);
+    bool good = text != NULL;
+    free(text);
     return good;
 }
 

@@ -68,8 +68,10 @@ static void explain(const struct function *function, const struct currency_stop 
                  place->line, file);
 }
 
+/* local: the variable, as it is at the address. */
 static enum base_status add_assigned(struct profile *profile, const struct function *function,
-                                     const struct assigned *assigned, uint64_t vaddr)
+                                     const struct assigned *assigned,
+                                     const struct binary_local *local, uint64_t vaddr)
 {
     struct looking looking = {.vaddr = vaddr};
     char reason[REASON_BYTES];
@@ -80,7 +82,7 @@ static enum base_status add_assigned(struct profile *profile, const struct funct
     if (stop->class != CURRENCY_CURRENT)
         explain(function, stop, reason, sizeof reason);
     bool current = stop->class == CURRENCY_CURRENT;
-    return add_variable(profile, &assigned->variable, stop->class,
+    return add_variable(profile, local, stop->class,
                         current ? 0 : function_place(function, stop->assigned)->line,
                         current ? NULL : reason)
                ? BASE_OK
@@ -128,13 +130,14 @@ enum base_status variables_at(struct profile *profile, struct function *function
         return status == BASE_NOT_FOUND ? BASE_OK : status;
     for (size_t i = 0; i < locals.count && status == BASE_OK; i++) {
         const struct assigned *assigned = find_assigned(function, &locals.items[i]);
-        status = assigned ? add_assigned(profile, function, assigned, vaddr)
+        status = assigned ? add_assigned(profile, function, assigned, &locals.items[i], vaddr)
                           : add_local(profile, &locals.items[i]);
     }
-    for (size_t i = 0; i < function->assigned_count && status == BASE_OK; i++)
-        if (function->assigned[i].variable.address &&
-            !is_listed(&locals, &function->assigned[i].variable))
-            status = add_assigned(profile, function, &function->assigned[i], vaddr);
+    for (size_t i = 0; i < function->assigned_count && status == BASE_OK; i++) {
+        const struct assigned *assigned = &function->assigned[i];
+        if (assigned->variable.address && !is_listed(&locals, &assigned->variable))
+            status = add_assigned(profile, function, assigned, &assigned->variable, vaddr);
+    }
     binary_locals_free(&locals);
     return status;
 }

@@ -26,21 +26,32 @@ static bool kept_source(struct profile *profile, const char *file, const char **
     return good;
 }
 
-static void set_figure(struct profile_locality_figure *row, uint32_t owner, uint32_t level,
-                       const struct misses_figure *figure)
+/* profile_add_locality_totals and the like */
+typedef struct profile_locality_figure *adder(struct profile *profile);
+
+/* Of each level; simulated: NULL: it was not asked for. */
+static bool add_figures(struct profile *profile, adder *add, uint32_t owner, size_t levels,
+                        const struct misses_figure *figures, const struct misses_figure *simulated)
 {
-    *row = (struct profile_locality_figure){.owner = owner,
-                                            .level = level,
-                                            .misses = figure->misses,
-                                            .low = figure->low,
-                                            .high = figure->high,
-                                            .cold = figure->cold,
-                                            .capacity = figure->capacity,
-                                            .conflict = figure->conflict,
-                                            .simulated = -1,
-                                            .points = figure->points,
-                                            .cut = figure->cut,
-                                            .exact = figure->exact};
+    for (size_t i = 0; i < levels; i++) {
+        const struct misses_figure *figure = &figures[i];
+        struct profile_locality_figure *row = add(profile);
+        if (!row)
+            return false;
+        *row = (struct profile_locality_figure){.owner = owner,
+                                                .level = (uint32_t)i,
+                                                .misses = figure->misses,
+                                                .low = figure->low,
+                                                .high = figure->high,
+                                                .cold = figure->cold,
+                                                .capacity = figure->capacity,
+                                                .conflict = figure->conflict,
+                                                .simulated = simulated ? simulated[i].misses : -1,
+                                                .points = figure->points,
+                                                .cut = figure->cut,
+                                                .exact = figure->exact};
+    }
+    return true;
 }
 
 static bool add_run(const struct predicted *predicted, struct profile *profile)
@@ -79,23 +90,10 @@ static bool add_arrays(struct recorded *at, const struct nest *nest)
     return true;
 }
 
-static bool add_misses(struct recorded *at, const struct predicted_nest *made, size_t index)
-{
-    for (uint32_t i = 0; i < at->predicted->levels_count; i++) {
-        struct profile_locality_figure *row = profile_add_locality_misses(at->profile);
-        if (!row)
-            return false;
-        set_figure(row, at->references + (uint32_t)index, i,
-                   &made->result.references[index].levels[i]);
-        if (made->simulated.references)
-            row->simulated = made->simulated.references[index].levels[i].misses;
-    }
-    return true;
-}
-
 static bool add_references(struct recorded *at, const struct predicted_nest *made)
 {
     const struct nest *nest = made->nest;
+    const struct misses_reference *simulated = made->simulated.references;
     for (size_t i = 0; i < nest->references_count; i++) {
         const struct nest_reference *reference = &nest->references[i];
         struct profile_locality_reference *row = profile_add_locality_references(at->profile);
@@ -110,7 +108,9 @@ static bool add_references(struct recorded *at, const struct predicted_nest *mad
         row->store = reference->write;
         row->conditional = reference->conditional;
         row->accesses = made->result.references[i].accesses;
-        if (!add_misses(at, made, i))
+        if (!add_figures(at->profile, profile_add_locality_misses, at->references + (uint32_t)i,
+                         at->predicted->levels_count, made->result.references[i].levels,
+                         simulated ? simulated[i].levels : NULL))
             return false;
     }
     return true;
@@ -123,9 +123,26 @@ static bool add_pairs(struct recorded *at, const struct misses_result *result)
         struct profile_locality_pair *row = profile_add_locality_pairs(at->profile);
         if (!row)
             return false;
-        *row = (struct profile_locality_pair){at->nest, at->references + pair->reference,
-                                              at->references + pair->by, pair->misses,
-                                              pair->conflict < 0 ? 0 : pair->conflict};
+        *row =
+            (struct profile_locality_pair){at->nest, at->references + pair->reference,
+                                           at->references + pair->by, pair->misses, pair->conflict};
+    }
+    return true;
+}
+
+static bool add_recorded(struct recorded *at, const struct predicted_nest *made)
+{
+    const struct predict_recording *recording = &made->recording;
+    for (size_t i = 0; recording->references && i < made->nest->references_count; i++) {
+        const struct predict_seen *seen = &recording->references[i];
+        if (!seen->known)
+            continue;
+        struct profile_locality_recorded *row = profile_add_locality_recorded(at->profile);
+        if (!row)
+            return false;
+        *row =
+            (struct profile_locality_recorded){at->references + (uint32_t)i, recording->executions,
+                                               seen->accesses, seen->moved_bytes, seen->misses};
     }
     return true;
 }
@@ -162,17 +179,6 @@ static bool add_padding(struct recorded *at, const struct nest *nest,
     return true;
 }
 
-static bool add_savings(struct recorded *at, const struct suggestion *suggestion, uint32_t id)
-{
-    for (uint32_t i = 0; i < at->predicted->levels_count; i++) {
-        struct profile_locality_figure *row = profile_add_locality_savings(at->profile);
-        if (!row)
-            return false;
-        set_figure(row, id, i, &suggestion->result.totals[i]);
-    }
-    return true;
-}
-
 static bool add_suggestion(struct recorded *at, const struct nest *nest,
                            const struct suggestion *suggestion)
 {
@@ -192,23 +198,11 @@ static bool add_suggestion(struct recorded *at, const struct nest *nest,
         .saved = suggestion->saved,
         .accesses = suggestion->result.accesses};
     return add_loops(at, suggestion, id) && add_padding(at, nest, suggestion, id) &&
-           add_savings(at, suggestion, id);
+           add_figures(at->profile, profile_add_locality_savings, id, at->predicted->levels_count,
+                       suggestion->result.totals, NULL);
 }
 
 /* ---- nests ---------------------------------------------------------------------------------------------------- */
-
-static bool add_totals(struct recorded *at, const struct predicted_nest *made)
-{
-    for (uint32_t i = 0; i < at->predicted->levels_count; i++) {
-        struct profile_locality_figure *row = profile_add_locality_totals(at->profile);
-        if (!row)
-            return false;
-        set_figure(row, at->nest, i, &made->result.totals[i]);
-        if (made->simulated.references)
-            row->simulated = made->simulated.totals[i].misses;
-    }
-    return true;
-}
 
 static bool add_head(struct recorded *at, const struct predicted_nest *made)
 {
@@ -240,7 +234,10 @@ static bool add_nest(const struct predicted *predicted, const struct predicted_n
                           .arrays = (uint32_t)profile->locality_arrays_count,
                           .references = (uint32_t)profile->locality_references_count};
     if (!add_head(&at, made) || !add_arrays(&at, made->nest) || !add_references(&at, made) ||
-        !add_totals(&at, made) || !add_pairs(&at, &made->result))
+        !add_figures(profile, profile_add_locality_totals, at.nest, predicted->levels_count,
+                     made->result.totals,
+                     made->simulated.references ? made->simulated.totals : NULL) ||
+        !add_pairs(&at, &made->result) || !add_recorded(&at, made))
         return false;
     for (size_t i = 0; made->suggestions && i < made->suggestions->count; i++)
         if (!add_suggestion(&at, made->nest, &made->suggestions->list[i]))
@@ -256,13 +253,8 @@ static bool add_point(const struct predicted *predicted, const struct predicted_
     if (!row)
         return false;
     *row = (struct profile_locality_point){point->value, point->accesses};
-    for (uint32_t i = 0; i < predicted->levels_count; i++) {
-        struct profile_locality_figure *figure = profile_add_locality_sweeps(profile);
-        if (!figure)
-            return false;
-        set_figure(figure, id, i, &point->totals[i]);
-    }
-    return true;
+    return add_figures(profile, profile_add_locality_sweeps, id, predicted->levels_count,
+                       point->totals, NULL);
 }
 
 static bool add_rejection(const struct lower_rejected *rejected, struct profile *profile)

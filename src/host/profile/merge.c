@@ -257,8 +257,8 @@ static bool profiles_differ(const struct profile *a, const struct profile *b,
 
 /* ---- what stays if it is the same ------------------------------------------------------------ */
 
-static bool keep_if_same(struct profile *into, const struct profile *from,
-                         const struct schema_table *table)
+static bool same_rows(const struct profile *into, const struct profile *from,
+                      const struct schema_table *table)
 {
     struct schema_items a = schema_items(into, table), b = schema_items(from, table);
     bool same = a.count == b.count;
@@ -266,9 +266,38 @@ static bool keep_if_same(struct profile *into, const struct profile *from,
         for (size_t c = 0; same && c < table->columns_count; c++)
             same = schema_compare(&table->columns[c], a.items + i * table->item_bytes,
                                   b.items + i * table->item_bytes) == 0;
+    return same;
+}
+
+static bool keep_if_same(struct profile *into, const struct profile *from,
+                         const struct schema_table *table)
+{
+    bool same = same_rows(into, from, table);
     if (!same)
         schema_cut(into, table, 0);
     return same;
+}
+
+/* What was computed of sources beside runs does not add up: it stays once if it is the same, or if one alone has it. */
+static void keep_computed(struct profile *into, struct profile *from)
+{
+    static const struct schema_table *const tables[] = {
+        &schema_locality_runs,        &schema_locality_levels,     &schema_locality_nests,
+        &schema_locality_arrays,      &schema_locality_references, &schema_locality_pairs,
+        &schema_locality_suggestions, &schema_locality_loops,      &schema_locality_paddings,
+        &schema_locality_points,      &schema_locality_totals,     &schema_locality_misses,
+        &schema_locality_savings,     &schema_locality_sweeps,     &schema_locality_recorded,
+        &schema_locality_rejections};
+    bool same = true;
+    if (!into->locality_runs_count || !from->locality_runs_count)
+        return;
+    for (size_t i = 0; i < BASE_COUNT(tables); i++)
+        same = same && same_rows(into, from, tables[i]);
+    for (size_t i = 0; i < BASE_COUNT(tables); i++) {
+        schema_cut(from, tables[i], 0);
+        if (!same)
+            schema_cut(into, tables[i], 0);
+    }
 }
 
 /* Measured again on the same machine they differ a little: the first are as good. Where the caches differ there are
@@ -379,6 +408,7 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
     into->file_bytes += from->file_bytes;
     bool same = keep_if_same(into, from, &schema_caches);
     keep_latencies(into, from);
+    keep_computed(into, from);
     if ((!share_origin(into, from) || note(into, profile_counted_twice)) &&
         (same || note(into, machines_differ)) && append(into, from))
         status = settle(into, why);

@@ -220,6 +220,11 @@ const struct profile_waste_sample *profile_waste_sample_of(const struct profile 
     return NULL;
 }
 
+double profile_waste_share(const struct profile *profile)
+{
+    return profile->waste_samples_count ? profile->waste_samples[0].share : 1;
+}
+
 struct profile_share profile_share(double part, double whole, double whole_squares)
 {
     static const double z = 1.959963984540054; /* 97.5 % quantile of the normal distribution */

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 16, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 17, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -269,6 +269,18 @@ struct profile_what_if {
     uint32_t ways; /* 0: fully associative */
     uint32_t line_bytes;
     uint64_t accesses, misses; /* touches of lines */
+};
+
+/* The same of the loads or stores of an instruction with a line. Since version 17. */
+struct profile_what_if_site {
+    uint32_t frame;
+    uint32_t store;
+    uint64_t bytes; /* of the cache, as in what_if */
+    uint32_t ways, line_bytes;
+    uint64_t accesses, misses; /* executions; misses of the lines that they touched */
+    uint64_t moved_bytes;
+    uint64_t low, end; /* addresses of the memory that they touched */
+    uint64_t step;     /* bytes from one execution to the next, mostly; 0: not known, or none */
 };
 
 /* A natural loop in the code, id = index from 1; id 0 is none. Since version 3. */
@@ -792,6 +804,7 @@ struct profile_limit_run {
     uint64_t other;      /* innermost loops that are not listed */
     double cycle_ns;     /* that a cycle took around the run; 0: not measured */
     double cycle_spread; /* by how much of itself that varied, up and down */
+    double outside; /* part of the CPU time in no innermost loop; 0: none, not known. Version 17 */
 };
 
 /* An innermost loop, or a way through it. Cycles are an iteration. id = index. */
@@ -1081,8 +1094,11 @@ enum profile_map_asked {
 /* Why a line has no code. */
 enum profile_map_absence {
     PROFILE_MAP_PRESENT,
-    PROFILE_MAP_GONE, /* statements around it have code, it has none: removed, merged into others, or a declaration */
-    PROFILE_MAP_OUTSIDE, /* before the first or behind the last line with code */
+    PROFILE_MAP_GONE, /* lines around it have code, it has none: removed, or merged into others */
+    PROFILE_MAP_OUTSIDE,     /* before the first or behind the last line with code */
+    PROFILE_MAP_DECLARATION, /* without code of its own */
+    PROFILE_MAP_EMPTY,       /* the source has no statement there */
+    PROFILE_MAP_CONTINUED,   /* of a statement that begins on a line before */
     PROFILE_MAP_ABSENCES
 };
 
@@ -1234,6 +1250,27 @@ struct profile_ceiling_loop {
         short_executions; /* 1: executions are so short that the stop before them would show: no gap */
 };
 
+/* Fewer trials are weak evidence. */
+enum { PROFILE_CEILING_TRIALS_FEW = 3 };
+
+/* Is its gap known? */
+static inline bool profile_ceiling_known(const struct profile_ceiling_loop *loop)
+{
+    return loop->trials && !loop->short_executions;
+}
+
+/* What else a loop's clone was, since version 16. id = index. */
+struct profile_ceiling_variant {
+    uint32_t loop; /* index in ceiling_loops */
+    const char *
+        variant; /* "l2", "l3": with its data in that level; "ls": loads and stores alone; "fp": without them */
+    double
+        ratio; /* of its time to that with all accesses in the first-level cache; negative: not known */
+    double ratio_low, ratio_high; /* quartiles of the trials */
+    uint64_t trials;
+    const char *reason; /* a clause: why there is none of this loop; NULL: there is */
+};
+
 /* ---- locality: misses of loop nests, computed --------------------------------------------------------------- */
 
 struct profile_locality_run {
@@ -1331,6 +1368,13 @@ struct profile_locality_figure {
     double simulated; /* negative: not */
     uint64_t points, cut;
     uint32_t exact;
+};
+
+/* What a recording of the compiled program has of a reference, for the first level. Since version 17. */
+struct profile_locality_recorded {
+    uint32_t reference;
+    double executions; /* of the nest, by the bytes that were moved; 0: not known */
+    uint64_t accesses, moved_bytes, misses;
 };
 
 /* A loop that was not taken. */
@@ -1454,7 +1498,10 @@ struct profile_locality_rejection {
     X(locality_rejections, locality_rejection)                                                     \
     X(ceiling_runs, ceiling_run)                                                                   \
     X(ceiling_loops, ceiling_loop)                                                                 \
-    X(waste_samples, waste_sample)
+    X(ceiling_variants, ceiling_variant)                                                           \
+    X(waste_samples, waste_sample)                                                                 \
+    X(what_if_sites, what_if_site)                                                                 \
+    X(locality_recorded, locality_recorded)
 
 struct profile {
     struct profile_run run;
@@ -1495,9 +1542,11 @@ uint32_t profile_depth(const struct profile *profile);
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
 
-/* Of which locations the waste of that kind was counted; NULL: of all, or there are samples of another sort. */
+/* At which locations the waste of that kind was counted; NULL: at all, or there are samples of another sort. */
 const struct profile_waste_sample *profile_waste_sample_of(const struct profile *profile,
                                                            uint32_t kind);
+/* The share of the locations at which the exact engine counted waste; 1: all. */
+double profile_waste_share(const struct profile *profile);
 
 /* The traits of a pair; NULL: none are known. */
 const struct profile_trait *profile_trait_of(const struct profile *profile,

@@ -28,6 +28,7 @@
 #define WEIGHT  .type = SCHEMA_REAL, .low = 0, .high = 1e30
 #define SQUARES .type = SCHEMA_REAL, .low = 0, .high = 1e60 /* of distances, which are large */
 #define SHARE   .type = SCHEMA_REAL, .low = DBL_TRUE_MIN, .high = 1
+#define PART    .type = SCHEMA_REAL, .low = 0, .high = 1
 #define MEASURE .type = SCHEMA_REAL, .low = -DBL_MAX, .high = 1e30 /* negative: not measured */
 #define FINITE  .type = SCHEMA_REAL, .low = -DBL_MAX, .high = DBL_MAX
 
@@ -728,6 +729,7 @@ static const struct schema_column limit_runs_columns[] = {
     {MEMBER(limit_run, other), COUNT, LARGER},
     {MEMBER(limit_run, cycle_ns), WEIGHT, LARGER},
     {MEMBER(limit_run, cycle_spread), WEIGHT, LARGER},
+    {MEMBER(limit_run, outside), PART, LARGER, .since = 17},
 };
 TABLE(limit_runs, limit_run, "limit_run", 13, .most = 1, .merging = SCHEMA_SINGLE);
 
@@ -1264,77 +1266,29 @@ static const struct schema_column locality_points_columns[] = {
 };
 TABLE(locality_points, locality_point, "locality_point", 15, .merging = SCHEMA_APART);
 
-static const struct schema_column locality_totals_columns[] = {
-    {POSITION("id")},
-    {MEMBER(locality_figure, owner), ID(locality_nests)},
-    {MEMBER(locality_figure, level), ID(locality_levels)},
-    {MEMBER(locality_figure, misses), WEIGHT},
-    {MEMBER(locality_figure, low), WEIGHT},
-    {MEMBER(locality_figure, high), WEIGHT},
-    {MEMBER(locality_figure, cold), WEIGHT},
-    {MEMBER(locality_figure, capacity), WEIGHT},
-    {MEMBER(locality_figure, conflict), WEIGHT},
-    {MEMBER(locality_figure, simulated), MEASURE},
-    {MEMBER(locality_figure, points), COUNT},
-    {MEMBER(locality_figure, cut), COUNT},
-    {MEMBER(locality_figure, exact), BELOW(2)},
-};
-TABLE(locality_totals, locality_figure, "locality_total", 15, .merging = SCHEMA_PARTS,
-      .owner = &schema_locality_nests, .order = SCHEMA_GROUPED);
-
-static const struct schema_column locality_misses_columns[] = {
-    {POSITION("id")},
-    {MEMBER(locality_figure, owner), ID(locality_references)},
-    {MEMBER(locality_figure, level), ID(locality_levels)},
-    {MEMBER(locality_figure, misses), WEIGHT},
-    {MEMBER(locality_figure, low), WEIGHT},
-    {MEMBER(locality_figure, high), WEIGHT},
-    {MEMBER(locality_figure, cold), WEIGHT},
-    {MEMBER(locality_figure, capacity), WEIGHT},
-    {MEMBER(locality_figure, conflict), WEIGHT},
-    {MEMBER(locality_figure, simulated), MEASURE},
-    {MEMBER(locality_figure, points), COUNT},
-    {MEMBER(locality_figure, cut), COUNT},
-    {MEMBER(locality_figure, exact), BELOW(2)},
-};
-TABLE(locality_misses, locality_figure, "locality_miss", 15, .merging = SCHEMA_PARTS,
-      .owner = &schema_locality_references, .order = SCHEMA_GROUPED);
-
-static const struct schema_column locality_savings_columns[] = {
-    {POSITION("id")},
-    {MEMBER(locality_figure, owner), ID(locality_suggestions)},
-    {MEMBER(locality_figure, level), ID(locality_levels)},
-    {MEMBER(locality_figure, misses), WEIGHT},
-    {MEMBER(locality_figure, low), WEIGHT},
-    {MEMBER(locality_figure, high), WEIGHT},
-    {MEMBER(locality_figure, cold), WEIGHT},
-    {MEMBER(locality_figure, capacity), WEIGHT},
-    {MEMBER(locality_figure, conflict), WEIGHT},
-    {MEMBER(locality_figure, simulated), MEASURE},
-    {MEMBER(locality_figure, points), COUNT},
-    {MEMBER(locality_figure, cut), COUNT},
-    {MEMBER(locality_figure, exact), BELOW(2)},
-};
-TABLE(locality_savings, locality_figure, "locality_saving", 15, .merging = SCHEMA_PARTS,
-      .owner = &schema_locality_suggestions, .order = SCHEMA_GROUPED);
-
-static const struct schema_column locality_sweeps_columns[] = {
-    {POSITION("id")},
-    {MEMBER(locality_figure, owner), ID(locality_points)},
-    {MEMBER(locality_figure, level), ID(locality_levels)},
-    {MEMBER(locality_figure, misses), WEIGHT},
-    {MEMBER(locality_figure, low), WEIGHT},
-    {MEMBER(locality_figure, high), WEIGHT},
-    {MEMBER(locality_figure, cold), WEIGHT},
-    {MEMBER(locality_figure, capacity), WEIGHT},
-    {MEMBER(locality_figure, conflict), WEIGHT},
-    {MEMBER(locality_figure, simulated), MEASURE},
-    {MEMBER(locality_figure, points), COUNT},
-    {MEMBER(locality_figure, cut), COUNT},
-    {MEMBER(locality_figure, exact), BELOW(2)},
-};
-TABLE(locality_sweeps, locality_figure, "locality_sweep", 15, .merging = SCHEMA_PARTS,
-      .owner = &schema_locality_points, .order = SCHEMA_GROUPED);
+/* Misses at a cache, of rows of another table. */
+#define LOCALITY_FIGURES(list, text, owners)                                                       \
+    static const struct schema_column list##_columns[] = {                                         \
+        {POSITION("id")},                                                                          \
+        {MEMBER(locality_figure, owner), ID(owners)},                                              \
+        {MEMBER(locality_figure, level), ID(locality_levels)},                                     \
+        {MEMBER(locality_figure, misses), WEIGHT},                                                 \
+        {MEMBER(locality_figure, low), WEIGHT},                                                    \
+        {MEMBER(locality_figure, high), WEIGHT},                                                   \
+        {MEMBER(locality_figure, cold), WEIGHT},                                                   \
+        {MEMBER(locality_figure, capacity), WEIGHT},                                               \
+        {MEMBER(locality_figure, conflict), WEIGHT},                                               \
+        {MEMBER(locality_figure, simulated), MEASURE},                                             \
+        {MEMBER(locality_figure, points), COUNT},                                                  \
+        {MEMBER(locality_figure, cut), COUNT},                                                     \
+        {MEMBER(locality_figure, exact), BELOW(2)},                                                \
+    };                                                                                             \
+    TABLE(list, locality_figure, text, 15, .merging = SCHEMA_PARTS, .owner = &schema_##owners,     \
+          .order = SCHEMA_GROUPED)
+LOCALITY_FIGURES(locality_totals, "locality_total", locality_nests);
+LOCALITY_FIGURES(locality_misses, "locality_miss", locality_references);
+LOCALITY_FIGURES(locality_savings, "locality_saving", locality_suggestions);
+LOCALITY_FIGURES(locality_sweeps, "locality_sweep", locality_points);
 
 static const struct schema_column locality_rejections_columns[] = {
     {POSITION("id")},
@@ -1373,7 +1327,6 @@ static const struct schema_column span_sleeps_columns[] = {
 };
 TABLE(span_sleeps, span_sleep, "block_sleep", 7, .order = SCHEMA_ASCENDING);
 
-/* Keys of table `run`, whose only item is that of the profile. */
 static const struct schema_column ceiling_runs_columns[] = {
     {POSITION("id")},
     {MEMBER(ceiling_run, cpu_ns), WEIGHT, SUM},
@@ -1413,6 +1366,18 @@ static const struct schema_column ceiling_loops_columns[] = {
 };
 TABLE(ceiling_loops, ceiling_loop, "ceiling_loop", 14);
 
+static const struct schema_column ceiling_variants_columns[] = {
+    {POSITION("id")},
+    {MEMBER(ceiling_variant, loop), ID(ceiling_loops), KEY},
+    {MEMBER(ceiling_variant, variant), NAME, KEY},
+    {MEMBER(ceiling_variant, reason), NAME_OR_NULL, KEY},
+    {MEMBER(ceiling_variant, ratio), MEASURE, LARGER},
+    {MEMBER(ceiling_variant, ratio_low), FINITE, SMALLER},
+    {MEMBER(ceiling_variant, ratio_high), FINITE, LARGER},
+    {MEMBER(ceiling_variant, trials), COUNT, SUM},
+};
+TABLE(ceiling_variants, ceiling_variant, "ceiling_variant", 16);
+
 static const struct schema_column waste_samples_columns[] = {
     {MEMBER(waste_sample, kind), BELOW(PROFILE_REUSE), KEY},
     {MEMBER(waste_sample, share), SHARE, SMALLER},
@@ -1422,6 +1387,33 @@ static const struct schema_column waste_samples_columns[] = {
 };
 TABLE(waste_samples, waste_sample, "waste_sample", 16);
 
+static const struct schema_column what_if_sites_columns[] = {
+    {MEMBER(what_if_site, frame), ID(frames), KEY},
+    {MEMBER(what_if_site, store), BELOW(2), KEY},
+    {MEMBER(what_if_site, bytes), COUNT, KEY},
+    {MEMBER(what_if_site, ways), NUMBER32, KEY},
+    {MEMBER(what_if_site, line_bytes), NUMBER32, KEY},
+    {MEMBER(what_if_site, accesses), COUNT, SUM},
+    {MEMBER(what_if_site, misses), COUNT, SUM},
+    {MEMBER(what_if_site, moved_bytes), COUNT, SUM},
+    {MEMBER(what_if_site, low), COUNT, SMALLER},
+    {NAMED(what_if_site, end, "stop"), COUNT, LARGER},
+    {MEMBER(what_if_site, step), COUNT, LARGER},
+};
+TABLE(what_if_sites, what_if_site, "what_if_site", 17, .order = SCHEMA_ASCENDING);
+
+static const struct schema_column locality_recorded_columns[] = {
+    {POSITION("id")},
+    {MEMBER(locality_recorded, reference), ID(locality_references)},
+    {MEMBER(locality_recorded, executions), WEIGHT},
+    {MEMBER(locality_recorded, accesses), COUNT},
+    {MEMBER(locality_recorded, moved_bytes), COUNT},
+    {MEMBER(locality_recorded, misses), COUNT},
+};
+TABLE(locality_recorded, locality_recorded, "locality_recorded", 17, .merging = SCHEMA_PARTS,
+      .owner = &schema_locality_references, .order = SCHEMA_GROUPED);
+
+/* Keys of table `run`, whose only item is that of the profile. */
 static const struct schema_column run_columns[] = {
     {MEMBER(run, verb), TEXT, SAME},
     {MEMBER(run, engine), TEXT, SAME},

@@ -2,7 +2,8 @@
 /*
  * The search. Of each group of statements that misses much: all orders of its three innermost loops at most; tiles of 16, 32 and 64
  * iterations of all of them, then each loop's tile halved, doubled and left out while that helps. Where conflicts are left, rows longer by a
- * few lines, and arrays further apart; where tiles have conflicts, tiles with longer rows. Not all sizes: misses are no smooth function of them, but the best ones differ little.
+ * few lines, and arrays further apart; where tiles have conflicts, tiles with longer rows. Not all sizes: misses are no smooth function of
+ * them, but the best ones differ little.
  */
 #include "suggest/suggest.h"
 
@@ -15,6 +16,8 @@ enum { MOVED_MAX = 3, GROUPS_MAX = 3, TILE_LEAST = 4, TILE_MOST = 512 };
 static const double GROUP_LEAST = 0.1;     /* of all misses, for a group to be looked at */
 static const double CONFLICT_LEAST = 0.03; /* of all misses, for padding to be tried */
 static const double SAVED_LEAST = 0.05;    /* of weighted misses, to be offered */
+static const double NOTICEABLE =
+    0.98; /* of another candidate's misses: fewer are worth more changes */
 static const double COARSE_WIDTH = 0.01;
 enum { COARSE_POINTS = 4000, COARSE_EXACT_BELOW = 300000 };
 
@@ -32,8 +35,9 @@ struct search {
     uint64_t *accesses; /* by reference */
     struct candidate best[2 * GROUPS_MAX + 3];
     size_t best_count;
-    struct candidate crowded; /* the first whose tiles had conflicts, without the tiles */
-    unsigned crowded_depth;   /* 0: none */
+    struct candidate
+        crowded; /* the first order whose tiles had conflicts, without tiles or padding */
+    unsigned crowded_depth; /* 0: none */
     bool no_memory;
 };
 
@@ -105,7 +109,7 @@ static void evaluate(struct search *search, struct candidate *candidate)
 
 static bool better(const struct candidate *candidate, const struct candidate *than)
 {
-    return candidate->misses < 0.98 * than->misses;
+    return candidate->misses < NOTICEABLE * than->misses;
 }
 
 /* Enough of them for padding to be tried. */
@@ -333,7 +337,8 @@ static void try_padding(struct search *search, const struct candidate *from, dou
         free(best.padding);
 }
 
-/* Rows whose lengths are powers of two leave a tile so few sets that none is worth it, until they are longer. */
+/* Where rows have a power of two as their length, a tile's columns share so few sets that no tile is worth it; longer rows change that.
+   misses: of the best candidate so far. */
 static void try_padded_tiles(struct search *search, double misses)
 {
     struct candidate padded = search->crowded;
@@ -406,6 +411,44 @@ static int by_candidate(const void *a, const void *b)
     return (left->misses > right->misses) - (left->misses < right->misses);
 }
 
+static void suggestion_free(struct suggestion *made)
+{
+    free(made->padding);
+    free(made->rows);
+    misses_free(&made->result);
+}
+
+static bool is_order(const struct suggestion *made)
+{
+    return made->change.reordered && !made->tiled && !made->padding && !made->gap_bytes;
+}
+
+/* Tiles, or an order with padding, that in full come to what an order alone does of the same loops, though they
+ * seemed better while they were looked for. */
+static bool needless(const struct suggestions *found, const struct suggestion *made)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        const struct suggestion *order = &found->list[i];
+        if (order != made && is_order(order) && made->change.reordered && !is_order(made) &&
+            order->change.group == made->change.group &&
+            1 - order->saved <= (1 - made->saved) / NOTICEABLE)
+            return true;
+    }
+    return false;
+}
+
+static void drop_needless(struct suggestions *found)
+{
+    for (size_t i = found->count; i-- > 0;) {
+        struct suggestion *made = &found->list[i];
+        if (!needless(found, made))
+            continue;
+        suggestion_free(made);
+        memmove(made, made + 1, (--found->count - i) * sizeof *made);
+        found->list[found->count] = (struct suggestion){0};
+    }
+}
+
 /* Solved as the nest was. */
 static void offer(struct search *search)
 {
@@ -430,6 +473,7 @@ static void offer(struct search *search)
             *made = (struct suggestion){0};
         }
     }
+    drop_needless(found);
     qsort(found->list, found->count, sizeof *found->list, by_saved);
 }
 
@@ -466,10 +510,7 @@ enum base_status suggest(const struct suggest_request *request, struct suggestio
 
 void suggest_free(struct suggestions *suggestions)
 {
-    for (size_t i = 0; i < suggestions->count; i++) {
-        free(suggestions->list[i].padding);
-        free(suggestions->list[i].rows);
-        misses_free(&suggestions->list[i].result);
-    }
+    for (size_t i = 0; i < suggestions->count; i++)
+        suggestion_free(&suggestions->list[i]);
     *suggestions = (struct suggestions){0};
 }

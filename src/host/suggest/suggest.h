@@ -29,7 +29,8 @@ struct suggestion {
 };
 
 struct suggestions {
-    struct suggestion list[SUGGEST_MAX]; /* most saved first */
+    struct suggestion list
+        [SUGGEST_MAX]; /* most saved first; none that comes to what a mere order of the same loops does */
     size_t count;
     size_t tried, illegal; /* candidates that were solved; that break dependences */
     bool late;             /* the deadline came before all were tried */

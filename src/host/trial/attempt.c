@@ -5,10 +5,14 @@
  *
  * Entries are preferred: the loop is left first, and then the next time that its head is executed is the first iteration. If
  * it is not left within some milliseconds, any iteration will do.
+ *
+ * If inner branches depend on loaded data, outcomes are recorded in trials before these: the copy notes them where the loop goes on. Clones replay them
+ * when it comes to the loop again. What that takes is the difference to a clone that does it twice, in the same trial.
  */
 #include "trial/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define US UINT64_C(1000)
@@ -21,21 +25,37 @@ enum {
     REST_US = 20000,       /* for what follows the loop in its copy */
     LONG_TICKS = 200000,   /* of which the clock of a thread knows more than its noise */
     TURNS_LEAST = 50,      /* in what was cut off */
+    AGAIN_US = 1500,       /* of a clone, after which it is not executed again */
     MEAN_US = 1500,        /* of clones of a loop that takes little at a time */
     STAMPS_US = 200,       /* of what they cost */
+    GATED_US = 8000,       /* of the program, with the loop's copy in it */
     NEST_US = 8000,        /* of the loops around it, likewise */
     SHORT_TICKS = 500000,  /* a loop whose clone takes less is tried among those around it */
+    BRIEF_TICKS = 50000,   /* a mean of such: the counter may advance by tens of ticks at a time */
     EXECUTIONS_LEAST = 16, /* among these: the first is no longer felt */
-    LEAVE_MAX = 1000,      /* steps; stamps are some thirty instructions */
+    RECORD_US = 4000,
+    RECORDS_US = 20000,     /* of short executions, one after the other */
+    OUTCOMES_LEAST = 4096,  /* iterations: what is shorter processors know by heart */
+    GATE_ENTRIES = 1 << 20, /* more than there are in NEST_US */
+    PASS_US = 100,          /* through buffers, with what the kernel takes to give memory */
+    PAGE = 4096,
+    PLACES = 4,
+    MARK_US = 50,
+    MARK_RUNS_MAX = 1000,
+    PASS_BYTES_A_US = 1000,
+    STACK_WORDS = 1024, /* between a callee's stack pointer and the loop's */
+    LEAVE_MAX = 1000,   /* steps; stamps are some thirty instructions */
     LOST_US =
         100, /* beyond what others take: the thread lost its processor; interrupts take less */
 };
 
 /* Where things are in the process. */
 struct places {
-    uint64_t yard, text; /* text: room for code */
-    uint64_t text_end;   /* of what is used: an int3 */
-    uint64_t bias;       /* of the loop's module */
+    uint64_t yard, room;
+    uint64_t text;     /* where code is placed, in the room */
+    uint64_t text_end; /* of what is used: an int3 */
+    uint64_t bias;     /* of the loop's module */
+    uint64_t buffers;  /* bytes of them behind the yard */
 };
 
 struct attempt {
@@ -44,10 +64,14 @@ struct attempt {
     struct inject_loan loan;
     struct places places;
     struct trial_pair pair;
-    double stamps, nest_stamps; /* ticks */
-    double own_ns;              /* CPU time in which the thread did its own work */
-    double stop_ns;             /* CPU time of a thread to go on and to stop */
-    uint64_t head;              /* run-time address */
+    double stamps, mean_stamps, nest_stamps; /* ticks */
+    unsigned page;                           /* of those where the clone may be placed */
+    double own_ns;                           /* CPU time in which the thread did its own work */
+    double replay;                           /* ticks of the clone, for replaying outcomes */
+    double code_ns;                          /* CPU time in which it executed other code */
+    double stop_ns;                          /* CPU time of a thread to go on and to stop */
+    uint64_t head;                           /* run-time address */
+    bool gated; /* the loop is measured wherever the program comes to it, through gates */
 };
 
 /* ---- where things are -------------------------------------------------------------------------- */
@@ -57,6 +81,12 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
+/* Of a loop that has no clone yet there is a copy that marks its parts. */
+static const struct wire_clone *any_code(const struct trial_hot *hot)
+{
+    return hot->clone.made ? hot->clone.made : hot->clone.marker.code;
+}
+
 /* The room for code that is nearest: operands of the loop's copy are relative to it. */
 static bool find_places(struct attempt *attempt)
 {
@@ -64,7 +94,7 @@ static bool find_places(struct attempt *attempt)
     struct places *places = &attempt->places;
     const struct trial_module *module = attempt->hot->module;
     size_t count = inject_borrow_parts(&attempt->loan, module->path, WIRE_CLONE_FILE, parts);
-    uint64_t vaddr, head = attempt->hot->clone.made->head;
+    uint64_t vaddr, head = any_code(attempt->hot)->head;
     *places = (struct places){0};
     attempt->head = 0;
     for (size_t i = 0; i < count; i++) {
@@ -77,25 +107,28 @@ static bool find_places(struct attempt *attempt)
     for (size_t i = 0; i < count; i++) {
         if (!parts[i].named)
             continue;
-        if (!parts[i].executable)
+        if (!parts[i].executable) {
             places->yard = parts[i].start;
-        else if (!places->text ||
-                 distance(parts[i].start, attempt->head) < distance(places->text, attempt->head))
-            places->text = parts[i].start;
+            places->buffers =
+                parts[i].bytes > WIRE_CLONE_WALK_AT ? parts[i].bytes - WIRE_CLONE_WALK_AT : 0;
+        } else if (!places->room ||
+                   distance(parts[i].start, attempt->head) < distance(places->room, attempt->head))
+            places->room = parts[i].start;
     }
-    return attempt->head && places->yard && places->text && places->yard < UINT64_C(1) << 31;
+    places->text = places->room;
+    return attempt->head && places->yard && places->room && places->yard < UINT64_C(1) << 31;
 }
 
-/* Is the loop there as it is in the file? */
-static bool is_same_code(const struct attempt *attempt)
+/* Is a loop of the function, or with 0 all of it, there as it is in the file? */
+static bool is_same_function(const struct attempt *attempt, const struct trial_function *function,
+                             uint32_t loop)
 {
-    const struct trial_function *function = attempt->hot->function;
     const struct cfg *flow = function->flow;
     for (uint32_t b = 0; b < flow->blocks_count; b++) {
         const struct cfg_block *block = &flow->blocks[b];
         uint8_t there[4096];
         size_t bytes = (size_t)(block->end - block->start);
-        if (!cfg_loop_holds(flow, attempt->hot->clone.nest_loop, b))
+        if (loop && !cfg_loop_holds(flow, loop, b))
             continue;
         if (bytes > sizeof there ||
             !inject_borrow_read(&attempt->loan, block->start + attempt->places.bias, there,
@@ -104,6 +137,17 @@ static bool is_same_code(const struct attempt *attempt)
             return false;
     }
     return true;
+}
+
+static bool is_same_code(const struct attempt *attempt)
+{
+    const struct clone *clone = &attempt->hot->clone;
+    for (uint32_t c = 0; c < clone->callee_count; c++) {
+        const struct trial_function *callee = trial_callee(attempt->hot, clone->callees[c]);
+        if (!callee || !callee->flow || !is_same_function(attempt, callee, 0))
+            return false;
+    }
+    return is_same_function(attempt, attempt->hot->function, clone->nest_loop);
 }
 
 /* ---- code in the process ----------------------------------------------------------------------- */
@@ -132,7 +176,10 @@ static void prepare_rescue(struct attempt *attempt, const struct wire_clone *mad
     struct base_registers registers = registers_of(&state->registers);
     rescue->end = attempt->places.text_end;
     rescue->mask = attempt->loan.mask;
-    rescue->twin = made == attempt->hot->clone.twin.code || made == attempt->hot->clone.nest.code;
+    rescue->twin =
+        made == attempt->hot->clone.twin.code || made == attempt->hot->clone.nest.code ||
+        made == attempt->hot->clone.gated.code || made == attempt->hot->clone.gated_recorder.code ||
+        made == attempt->hot->clone.recorder.code || made == attempt->hot->clone.marker.code;
     for (unsigned e = 0; e < made->exit_count; e++)
         rescue->exits[e] = made->exits[e] + attempt->places.bias;
     memcpy(rescue->general, registers.general, sizeof rescue->general);
@@ -142,7 +189,24 @@ static void prepare_rescue(struct attempt *attempt, const struct wire_clone *mad
     memcpy(rescue->vectors, state->vectors, state->bytes);
 }
 
-static bool place(struct attempt *attempt, const struct wire_clone *made, uint64_t repeat)
+/*
+ * Clones have the other half of the room than what the program has, and each trial another page of it: processors remember for some time where
+ * branches were, which can delay those that are now there, and at some addresses do so for as long as a process lives.
+ */
+static uint64_t text_of(const struct attempt *attempt, const struct wire_clone *made)
+{
+    const struct clone *clone = &attempt->hot->clone;
+    uint64_t pages = (made->code_bytes + WIRE_CLONE_ENDS + PAGE - 1) / PAGE,
+             most = WIRE_CLONE_CODE_MAX / PAGE;
+    if ((made != clone->made && made != clone->twice) || pages > most)
+        return attempt->places.room;
+    uint64_t page = (attempt->hot->tries + attempt->page) % (most - pages + 1);
+    return attempt->places.room + WIRE_CLONE_CODE_MAX + page * PAGE;
+}
+
+/* Runs end when they have taken `us` together. */
+static bool place_for(struct attempt *attempt, const struct wire_clone *made, uint64_t repeat,
+                      uint64_t us)
 {
     struct trial_service *service = attempt->service;
     struct places *places = &attempt->places;
@@ -151,8 +215,13 @@ static bool place(struct attempt *attempt, const struct wire_clone *made, uint64
     size_t used = offsetof(struct wire_clone_yard, lines) + (size_t)made->lines * WIRE_CLONE_LINE;
     memset(&service->yard->control, 0, sizeof service->yard->control);
     service->yard->control.repeat = repeat;
-    service->yard->control.limit = (uint64_t)(EXECUTE_US * (double)US * service->ticks_a_ns);
+    service->yard->control.limit = (uint64_t)((double)us * (double)US * service->ticks_a_ns);
+    places->text = text_of(attempt, made);
     service->yard->control.leave = places->text_end = places->text + made->code_bytes;
+    service->yard->control.owner = attempt->loan.registers.fs_base;
+    service->yard->control.entries = GATE_ENTRIES;
+    if (made->outcomes)
+        (void)wire_clone_outcomes(service->yard, attempt->hot->outcomes_count);
     if (!wire_clone_place(made, places->yard, places->bias, places->text, service->text) ||
         !wire_clone_fill(made, places->bias, &registers, &memory, service->yard))
         return false;
@@ -166,6 +235,25 @@ static bool place(struct attempt *attempt, const struct wire_clone *made, uint64
                                made->code_bytes + WIRE_CLONE_ENDS);
 }
 
+/* For clones that are placed from now on. */
+static bool place_outcomes(struct attempt *attempt)
+{
+    const struct trial_hot *hot = attempt->hot;
+    struct wire_clone_yard *yard = attempt->service->yard;
+    if (!hot->clone.outcomes)
+        return true;
+    uint16_t *to = wire_clone_outcomes(yard, hot->outcomes_count);
+    memcpy(to, hot->outcomes, hot->outcomes_count * sizeof *to);
+    return inject_borrow_write(&attempt->loan,
+                               attempt->places.yard + (uint64_t)((uint8_t *)to - (uint8_t *)yard),
+                               to, hot->outcomes_count * sizeof *to);
+}
+
+static bool place(struct attempt *attempt, const struct wire_clone *made, uint64_t repeat)
+{
+    return place_for(attempt, made, repeat, EXECUTE_US);
+}
+
 static bool read_control(struct attempt *attempt, struct wire_clone_control *control)
 {
     return inject_borrow_read(&attempt->loan, attempt->places.yard, control, sizeof *control);
@@ -174,7 +262,27 @@ static bool read_control(struct attempt *attempt, struct wire_clone_control *con
 static enum inject_executed execute(struct attempt *attempt, uint64_t us)
 {
     attempt->loan.registers.rip = attempt->places.text;
-    return inject_borrow_execute(&attempt->loan, attempt->places.text_end, us * US);
+    enum inject_executed executed =
+        inject_borrow_execute(&attempt->loan, attempt->places.text_end, us * US);
+    attempt->code_ns += (double)attempt->loan.cpu_ns;
+    return executed;
+}
+
+/*
+ * The thread was cut off within what the loop calls, where registers are the callee's: it comes out, to where the stack pointer is what it was at
+ * the loop's head.
+ */
+static void come_out(struct attempt *attempt, const struct wire_clone *code,
+                     enum inject_executed executed)
+{
+    struct inject_loan *loan = &attempt->loan;
+    uint64_t pointer =
+        code->stack ? attempt->places.yard + code->stack : attempt->service->state->registers.rsp;
+    if (executed != INJECT_CUT || !attempt->hot->clone.callee_count)
+        return;
+    for (unsigned i = 0; i < LEAVE_MAX && loan->registers.rsp != pointer; i++)
+        if (inject_borrow_step(loan) != INJECT_CUT)
+            return;
 }
 
 /* What the thread was executing for, however often it lost its processor meanwhile. */
@@ -191,6 +299,45 @@ static double least_ticks(const struct wire_clone_control *control, uint64_t rep
         if (least < 0 || (double)control->ticks[i] < least)
             least = (double)control->ticks[i];
     return least;
+}
+
+static int by_ticks(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median of runs, of all but the first, before `left` were; < 0: none was completed. */
+static double median_ticks(const struct wire_clone_control *control, uint64_t repeat, uint64_t left)
+{
+    double ticks[WIRE_CLONE_REPEATS];
+    size_t count = 0, first;
+    for (uint64_t i = repeat; i > left && count < WIRE_CLONE_REPEATS; i--)
+        ticks[count++] = (double)control->ticks[i];
+    first = count > 1;
+    qsort(ticks + first, count - first, sizeof *ticks, by_ticks);
+    return count ? ticks[first + (count - first) / 2] : -1;
+}
+
+/* The first run ended where no outcomes were left: it is a part of the loop, as if it had been cut off. */
+static bool lapped_first(const struct wire_clone_control *control, uint64_t repeat)
+{
+    return control->exit == WIRE_CLONE_LAPPED && repeat - control->repeat == 1;
+}
+
+/* One after others did. */
+static bool lapped_last(const struct wire_clone_control *control, uint64_t repeat)
+{
+    return control->exit == WIRE_CLONE_LAPPED && repeat - control->repeat > 1;
+}
+
+/* The least of all would be the one whose outcomes are easiest to predict. */
+static double typical_ticks(const struct wire_clone *made, const struct wire_clone_control *control,
+                            uint64_t repeat)
+{
+    return made->outcomes
+               ? median_ticks(control, repeat, control->repeat + lapped_last(control, repeat))
+               : least_ticks(control, repeat);
 }
 
 /* ---- means ------------------------------------------------------------------------------------- */
@@ -229,22 +376,27 @@ static double median_sum(const struct sums *sums)
     return count ? values[count / 2] : 0;
 }
 
+struct means {
+    double ticks, progress;
+    double least; /* ticks: the mean of one slot */
+};
+
 /* Of all slots but those in which the thread lost its processor. False: there are none. */
-static bool mean_of(const struct attempt *attempt, const struct sums *sums, double *ticks,
-                    double *progress)
+static bool mean_of(const struct attempt *attempt, const struct sums *sums, struct means *means)
 {
     double most = median_sum(sums) + LOST_US * (double)US * attempt->service->ticks_a_ns, runs = 0;
-    *ticks = *progress = 0;
+    *means = (struct means){.least = INFINITY};
     for (unsigned s = 0; s < sums->slots; s++) {
         if (sums->ticks[s] > most || runs_in(sums, s) < 1)
             continue;
         runs += runs_in(sums, s);
-        *ticks += sums->ticks[s];
-        *progress += sums->progress[s];
+        means->ticks += sums->ticks[s];
+        means->progress += sums->progress[s];
+        means->least = fmin(means->least, sums->ticks[s] / runs_in(sums, s));
     }
     if (runs > 0) {
-        *ticks /= runs;
-        *progress /= runs;
+        means->ticks /= runs;
+        means->progress /= runs;
     }
     return runs > 0;
 }
@@ -262,20 +414,28 @@ static bool run_plain(struct attempt *attempt, const struct wire_clone *made, ui
     return inject_borrow_restore(&attempt->loan, attempt->service->state);
 }
 
+/* headroom has written them, on another processor. */
+static bool touch_outcomes(struct attempt *attempt)
+{
+    double ticks;
+    return !attempt->hot->clone.outcomes || run_plain(attempt, attempt->service->touch, 2, &ticks);
+}
+
 /* Mean, as what the stamps are taken off is one. */
 static bool calibrate_nest(struct attempt *attempt)
 {
     struct wire_clone_control control;
     struct sums sums = {.slots = WIRE_CLONE_SLOTS, .runs = CLONE_STAMPS};
-    double progress;
+    struct means means;
     if (!place(attempt, attempt->service->stamps, 1) ||
         execute(attempt, EXECUTE_US) != INJECT_EXECUTED || !read_control(attempt, &control) ||
         control.executions != CLONE_STAMPS)
         return false;
     for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++)
         sums.ticks[s] = (double)control.slots[s].ticks;
-    return inject_borrow_restore(&attempt->loan, attempt->service->state) &&
-           mean_of(attempt, &sums, &attempt->nest_stamps, &progress);
+    bool good = mean_of(attempt, &sums, &means);
+    attempt->nest_stamps = means.ticks;
+    return inject_borrow_restore(&attempt->loan, attempt->service->state) && good;
 }
 
 static bool calibrate(struct attempt *attempt)
@@ -322,17 +482,19 @@ static bool take_clone(struct attempt *attempt, enum inject_executed executed,
     const struct user_regs_struct *before = &attempt->service->state->registers;
     struct trial_pair *pair = &attempt->pair;
     uint64_t offset = attempt->loan.registers.rip - attempt->places.text;
-    double ticks = least_ticks(control, repeat);
+    double ticks = typical_ticks(made, control, repeat);
     if (ticks >= 0) { /* each run of them makes as many iterations */
         pair->clone = ticks - attempt->stamps;
         pair->clone_turns =
-            executed == INJECT_EXECUTED
+            executed == INJECT_EXECUTED && !lapped_last(control, repeat)
                 ? turns_between(
                       made, counter_at(made, before),
                       last_counter(made, counter_at(made, &attempt->loan.registers), control))
                 : 0;
         pair->least = pair->clone;
-        return pair->clone > 0;
+        pair->cut |= lapped_first(control, repeat);
+        /* 0, if that is less than a step of the counter: run_mean */
+        return !pair->cut || pair->clone_turns >= TURNS_LEAST;
     }
     if (offset < made->loop_start || offset >= made->loop_end)
         return false;
@@ -348,37 +510,73 @@ static bool take_clone(struct attempt *attempt, enum inject_executed executed,
 static bool run_clone(struct attempt *attempt, uint64_t repeat)
 {
     struct wire_clone_control control;
-    if (!place(attempt, attempt->hot->clone.made, repeat))
+    if (!place_for(attempt, attempt->hot->clone.made, repeat, AGAIN_US))
         return false;
     enum inject_executed executed = execute(attempt, EXECUTE_US);
+    come_out(attempt, attempt->hot->clone.made, executed);
     bool good = (executed == INJECT_EXECUTED || executed == INJECT_CUT) &&
                 read_control(attempt, &control) && take_clone(attempt, executed, &control, repeat);
     return inject_borrow_restore(&attempt->loan, attempt->service->state) && good;
 }
 
 /* If some of several runs were completed, how many iterations each makes is seen by one more. */
-static bool run_clones(struct attempt *attempt)
+static bool run_clones_here(struct attempt *attempt)
 {
     if (!run_clone(attempt, WIRE_CLONE_REPEATS - 1))
         return false;
     if (attempt->pair.cut || attempt->pair.clone_turns != 0 || !attempt->hot->clone.made->step)
         return true;
-    double least = attempt->pair.clone;
+    double typical = attempt->pair.clone;
     if (!run_clone(attempt, 1) || attempt->pair.cut)
         return false;
-    attempt->pair.clone = fmin(least, attempt->pair.clone);
+    if (!attempt->hot->clone.outcomes)
+        typical = fmin(typical, attempt->pair.clone);
+    attempt->pair.clone = typical;
     attempt->pair.least = attempt->pair.clone;
     return true;
 }
 
+/*
+ * One that calls takes longer in some places, and at some times, for no reason that can be seen: as calls and returns are foreseen. The best of
+ * several places counts, in which it stays.
+ */
+static bool run_clones(struct attempt *attempt)
+{
+    struct trial_pair best = {.clone = INFINITY}, before = attempt->pair;
+    unsigned best_page = 0;
+    if (!attempt->hot->clone.callee_count)
+        return run_clones_here(attempt);
+    for (attempt->page = 0; attempt->page < PLACES; attempt->page++) {
+        attempt->pair = before;
+        if (!run_clones_here(attempt) || attempt->loan.gone || attempt->loan.stopped)
+            return false;
+        bool better = attempt->pair.cut || best.cut ? attempt->pair.clone * best.clone_turns <
+                                                          best.clone * attempt->pair.clone_turns
+                                                    : attempt->pair.clone < best.clone;
+        if (better || !attempt->page) {
+            best = attempt->pair;
+            best_page = attempt->page;
+        }
+    }
+    attempt->pair = best;
+    attempt->page = best_page;
+    return true;
+}
+
 /* ---- copies of what the program has -------------------------------------------------------------- */
+
+/* The copy that has time stamps wherever the loop is entered and left; .code NULL: there is none. */
+static const struct clone_copy *crossed(const struct attempt *attempt)
+{
+    return attempt->gated ? &attempt->hot->clone.gated : &attempt->hot->clone.nest;
+}
 
 /* What comes of one. */
 struct copied {
     enum inject_executed executed;
     struct wire_clone_control control; /* when the execution ended, or was cut off */
     uint64_t counter;
-    bool lost; /* the thread is gone, or where nobody can say */
+    bool moved; /* the thread is no longer where it was before, or nobody knows where */
 };
 
 /* The thread has executed the copy to its end: it goes on where the program would. */
@@ -407,6 +605,31 @@ static bool go_over(struct attempt *attempt, const struct clone_copy *copy)
     return inject_borrow_move(&attempt->loan);
 }
 
+/* In the program's own code, which the copy has called: it is to return to the program. */
+static bool return_to_program(struct attempt *attempt, const struct clone_copy *copy)
+{
+    const struct inject_loan *loan = &attempt->loan;
+    uint64_t word, from = loan->registers.rsp & ~UINT64_C(7),
+                   to = attempt->service->state->registers.rsp;
+    for (uint64_t at = from; at < to && at - from < 8 * STACK_WORDS; at += 8) {
+        if (!inject_borrow_read(loan, at, &word, sizeof word))
+            return false;
+        uint64_t offset = word - attempt->places.text, address;
+        size_t p = BASE_FIRST(i, copy->place_count, copy->places[i].at >= offset);
+        if (p == copy->place_count || copy->places[p].at != offset)
+            continue;
+        address = copy->places[p].address + attempt->places.bias;
+        return inject_borrow_write(loan, at, &address, sizeof address);
+    }
+    return false;
+}
+
+static bool is_in_text(const struct attempt *attempt)
+{
+    return attempt->loan.registers.rip - attempt->places.text <
+           attempt->places.text_end + WIRE_CLONE_ENDS - attempt->places.text;
+}
+
 /*
  * From the code before the loop the thread goes back to where it was: nothing has happened. Among time stamps it goes on step by
  * step, in the code behind the loop to its end. Of a fault the program hears when it executes the same instruction in its own place.
@@ -421,6 +644,8 @@ static bool leave(struct attempt *attempt, const struct clone_copy *copy,
             return false;
         if (executed == INJECT_EXECUTED)
             return go_behind(attempt, copy->code);
+        if (!is_in_text(attempt) && return_to_program(attempt, copy))
+            return inject_borrow_move(loan);
         if (offset < copy->code->loop_start)
             return inject_borrow_restore(loan, attempt->service->state);
         if (go_over(attempt, copy))
@@ -442,13 +667,63 @@ static bool run_copy(struct attempt *attempt, const struct clone_copy *copy, uin
         return false;
     copied->executed = execute(attempt, us);
     attempt->own_ns = (double)loan->cpu_ns;
-    bool begun = !loan->gone &&
-                 loan->registers.rip - attempt->places.text >= copy->code->loop_start &&
-                 read_control(attempt, &copied->control);
+    attempt->code_ns -= attempt->own_ns;
+    come_out(attempt, copy->code, copied->executed);
+    bool begun = loan->registers.rip - attempt->places.text >= copy->code->loop_start;
+    bool known = begun && !loan->gone && read_control(attempt, &copied->control);
     copied->counter = counter_at(copy->code, &loan->registers);
-    copied->lost = !leave(attempt, copy, copied->executed);
-    return begun && !copied->lost &&
-           (copied->executed == INJECT_EXECUTED || copied->executed == INJECT_CUT);
+    bool good = leave(attempt, copy, copied->executed);
+    copied->moved = begun || !good;
+    return known && good && (copied->executed == INJECT_EXECUTED || copied->executed == INJECT_CUT);
+}
+
+/* ---- copies that the program enters and leaves by itself ------------------------------------------ */
+
+/* A jump from a gate; false: it is out of reach. */
+static bool jump_from(const struct attempt *attempt, const struct trial_gate *gate, uint64_t to,
+                      struct inject_patch *patch)
+{
+    uint64_t at = gate->at + attempt->places.bias;
+    int64_t distance = (int64_t)(to - (at + INJECT_PATCH_BYTES));
+    int32_t relative = (int32_t)distance;
+    *patch =
+        (struct inject_patch){.at = at, .before = {0x0f, 0x1f, 0x44, 0x00, 0x00}, .after = {0xe9}};
+    memcpy(patch->after + 1, &relative, sizeof relative);
+    return relative == distance;
+}
+
+/* Does the thread's block begin with its address, as the code takes for granted? */
+static bool has_owner(const struct attempt *attempt)
+{
+    uint64_t base = attempt->loan.registers.fs_base, there;
+    return inject_borrow_read(&attempt->loan, base, &there, sizeof there) && there == base;
+}
+
+/* The thread goes on in the program, for that long; where it comes to the loop it executes the copy. */
+static bool run_gated(struct attempt *attempt, const struct clone_copy *copy, uint64_t us,
+                      struct copied *copied)
+{
+    struct inject_loan *loan = &attempt->loan;
+    const struct trial_hot *hot = attempt->hot;
+    struct inject_patch patches[TRIAL_GATES_MAX];
+    uint64_t text = text_of(attempt, copy->code); /* where it will be placed */
+    *copied = (struct copied){.executed = INJECT_LOST};
+    for (size_t i = 0; i < hot->gates_count; i++)
+        if (!jump_from(attempt, &hot->gates[i], text + copy->code->gate, &patches[i]))
+            return false;
+    if (!place(attempt, copy->code, 1))
+        return false;
+    uint64_t begun_ns = os_now_ns(CLOCK_MONOTONIC);
+    bool good = inject_borrow_patched(loan, patches, hot->gates_count, text,
+                                      text + copy->code->code_bytes, us * US);
+    attempt->own_ns += (double)(os_now_ns(CLOCK_MONOTONIC) - begun_ns);
+    copied->moved = true;
+    copied->executed = INJECT_CUT;
+    good = good && read_control(attempt, &copied->control);
+    if (!loan->gone && loan->registers.rip - text < copy->code->code_bytes)
+        good = leave(attempt, copy, INJECT_CUT) && good;
+    loan->stopped |= loan->held != 0;
+    return good;
 }
 
 /* ---- the loop itself ---------------------------------------------------------------------------- */
@@ -466,6 +741,8 @@ static bool take_loop(struct attempt *attempt, const struct copied *copied)
     pair->loop = executed_ticks(attempt);
     if (copied->executed == INJECT_CUT)
         return pair->loop_turns >= TURNS_LEAST;
+    if (twin->ends && pair->loop_turns <= 0) /* it is another execution than those of the clone */
+        return false;
     /* Both are too long where the thread was interrupted, but not for the same reasons. */
     pair->loop = fmin(pair->loop > LONG_TICKS ? pair->loop : INFINITY,
                       (double)copied->control.ticks[1] - attempt->stamps);
@@ -481,32 +758,59 @@ static bool run_loop(struct attempt *attempt)
 
 /* ---- the loop among those around it --------------------------------------------------------------- */
 
+static double recorded_heads(const struct wire_clone *code, uint64_t recorded)
+{
+    return (double)recorded / wire_clone_slots(code->outcomes);
+}
+
+/* The counter says how many iterations were completed; where executions end in their middle more were begun, which is what outcomes count. */
+static double begun_turns(const struct trial_hot *hot, double turns)
+{
+    const struct wire_clone *made = hot->clone.made;
+    if (!made->ends || !made->step || hot->executions < 1)
+        return turns;
+    return turns + (hot->heads - hot->progress) / hot->executions;
+}
+
 static bool take_nest(struct attempt *attempt, const struct wire_clone_control *control)
 {
-    const struct wire_clone *code = attempt->hot->clone.nest.code;
+    const struct wire_clone *code = crossed(attempt)->code;
     struct sums sums = {.slots = WIRE_CLONE_SLOTS, .runs = control->executions};
     struct trial_pair *pair = &attempt->pair;
-    double ticks, progress;
+    struct means means;
     for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++) {
         sums.ticks[s] = (double)control->slots[s].ticks;
         sums.progress[s] = (double)control->slots[s].progress;
     }
-    if (control->executions < EXECUTIONS_LEAST || !mean_of(attempt, &sums, &ticks, &progress))
+    if (control->executions < EXECUTIONS_LEAST || !mean_of(attempt, &sums, &means))
         return false;
     pair->between = true;
-    pair->loop = ticks - attempt->nest_stamps;
-    pair->loop_turns = code->step ? progress / (double)code->step : 0;
+    pair->loop = means.ticks - attempt->nest_stamps;
+    pair->loop_turns =
+        code->step ? begun_turns(attempt->hot, means.progress / (double)code->step) : 0;
+    /* beside what the stamps take, an execution must be something */
+    if (code->ends && fmin(pair->loop, pair->clone) < attempt->nest_stamps)
+        pair->between = false;
     return pair->loop > 0 && pair->loop_turns >= 0;
+}
+
+/* As many as there are outcomes for. */
+static uint64_t fewer_runs(const struct attempt *attempt, uint64_t runs)
+{
+    uint64_t turns = (uint64_t)fmax(attempt->pair.clone_turns, 1),
+             most = attempt->hot->outcomes_count / (turns + 1);
+    return most > runs ? runs : most ? most : 1;
 }
 
 /* Of as many runs, of `once` ticks, as fit into that time. */
 static bool mean_run(struct attempt *attempt, const struct wire_clone *made, double once,
-                     uint64_t us, double *ticks)
+                     uint64_t us, struct means *means)
 {
     struct wire_clone_control control;
     struct sums sums = {.slots = WIRE_CLONE_REPEATS};
-    double progress;
     sums.runs = (uint64_t)((double)us * (double)US * attempt->service->ticks_a_ns / once) + 1;
+    if (made->outcomes)
+        sums.runs = fewer_runs(attempt, sums.runs);
     if (!place(attempt, made, sums.runs) || execute(attempt, REST_US) != INJECT_EXECUTED ||
         !read_control(attempt, &control))
         return false;
@@ -514,7 +818,19 @@ static bool mean_run(struct attempt *attempt, const struct wire_clone *made, dou
     for (unsigned s = 0; s < WIRE_CLONE_REPEATS; s++)
         sums.ticks[s] = (double)control.ticks[s];
     return inject_borrow_restore(&attempt->loan, attempt->service->state) &&
-           mean_of(attempt, &sums, ticks, &progress);
+           mean_of(attempt, &sums, means);
+}
+
+/* Between the stamps there is so little that a single run, or the least of many, does not say how long it takes. */
+static bool is_brief(const struct attempt *attempt)
+{
+    double below = crossed(attempt)->code ? SHORT_TICKS : BRIEF_TICKS;
+    return !attempt->pair.cut && attempt->pair.clone < below;
+}
+
+static bool is_short(const struct attempt *attempt)
+{
+    return crossed(attempt)->code && is_brief(attempt);
 }
 
 /*
@@ -523,22 +839,301 @@ static bool mean_run(struct attempt *attempt, const struct wire_clone *made, dou
  */
 static bool run_mean(struct attempt *attempt)
 {
-    double ticks, stamps;
+    struct trial_pair *pair = &attempt->pair;
+    struct means stamps, clone;
+    double once = fmax(pair->clone, 0) + attempt->stamps;
     if (!mean_run(attempt, attempt->service->nothing, attempt->stamps, STAMPS_US, &stamps) ||
-        !mean_run(attempt, attempt->hot->clone.made, attempt->pair.clone + attempt->stamps, MEAN_US,
-                  &ticks) ||
-        !calibrate_nest(attempt))
+        !mean_run(attempt, attempt->hot->clone.made, once, MEAN_US, &clone) ||
+        (crossed(attempt)->code && !calibrate_nest(attempt)))
         return false;
-    attempt->pair.clone = ticks - stamps;
-    return attempt->pair.clone > 0;
+    attempt->mean_stamps = stamps.ticks;
+    pair->clone = clone.ticks - stamps.ticks;
+    pair->least = fmin(clone.least - stamps.ticks, pair->clone);
+    return pair->clone > 0;
 }
 
-/* False: of no use; *left: the thread is where the loop can no longer be executed from its head. */
-static bool run_nest(struct attempt *attempt, bool *left)
+/* ---- clones that end where recorded executions did ------------------------------------------------ */
+
+/*
+ * All executions that were recorded, one after the other, once: ticks of one, and its iterations, in the mean. cut: not even the first came to
+ * its end, and both are of what there was of it. Whatever comes of it, the thread is again as it was, if that is possible.
+ */
+struct replayed {
+    double ticks, turns;
+    bool cut;
+};
+
+static bool take_replayed(struct attempt *attempt, enum inject_executed executed,
+                          struct replayed *replayed)
+{
+    struct wire_clone_control control;
+    double all = 0, lost = LOST_US * (double)US * attempt->service->ticks_a_ns;
+    if ((executed != INJECT_EXECUTED && executed != INJECT_CUT) || !read_control(attempt, &control))
+        return false;
+    bool lapped = executed == INJECT_EXECUTED && control.exit == WIRE_CLONE_LAPPED;
+    uint64_t runs = UINT32_MAX - control.repeat;
+    double turns = (double)((int64_t)control.outcome + attempt->hot->outcomes_count + 1 - lapped);
+    replayed->cut = !runs || (lapped && runs == 1);
+    if (!runs) /* the register that counts is put away when a run ends */
+        return false;
+    for (unsigned s = 0; s < WIRE_CLONE_REPEATS; s++)
+        all += (double)control.ticks[s];
+    if (all > executed_ticks(attempt) + lost) /* the thread lost its processor in between */
+        return false;
+    replayed->ticks = all / (double)runs - attempt->mean_stamps;
+    replayed->turns = turns / (double)runs;
+    return replayed->ticks > 0 && turns >= TURNS_LEAST;
+}
+
+static bool run_replayed(struct attempt *attempt, const struct wire_clone *made,
+                         struct replayed *replayed)
+{
+    if (!place_for(attempt, made, UINT32_MAX, EXECUTE_US))
+        return false;
+    bool good = take_replayed(attempt, execute(attempt, 2 * EXECUTE_US), replayed);
+    return inject_borrow_restore(&attempt->loan, attempt->service->state) && good;
+}
+
+/* The first time outcomes and code are on their way to the caches. */
+static bool run_ends(struct attempt *attempt)
+{
+    struct trial_pair *pair = &attempt->pair;
+    struct means stamps;
+    struct replayed replayed;
+    if (!mean_run(attempt, attempt->service->nothing, attempt->stamps, STAMPS_US, &stamps) ||
+        (crossed(attempt)->code && !calibrate_nest(attempt)))
+        return false;
+    attempt->mean_stamps = stamps.ticks;
+    if (!run_replayed(attempt, attempt->hot->clone.made, &replayed))
+        return false;
+    pair->clone = pair->least = replayed.ticks;
+    pair->clone_turns = replayed.turns;
+    pair->cut |= replayed.cut;
+    return true;
+}
+
+static bool run_first(struct attempt *attempt)
+{
+    if (attempt->hot->clone.made->ends)
+        return run_ends(attempt);
+    return run_clones(attempt) && (!is_brief(attempt) || run_mean(attempt));
+}
+
+/* ---- variants of the clone ------------------------------------------------------------------------ */
+
+/* What comes of one: ticks of a run, and its iterations as those of the clone. */
+struct varied {
+    double ticks, turns;
+    bool cut;
+};
+
+/* Of one that walks: the least, if each run passes all buffers; else median of all but the first: which part of them a run passes makes a
+   difference. < 0: none was completed. */
+static double walked_ticks(const struct wire_clone_control *control, uint64_t repeat)
+{
+    if (control->laps > repeat - control->repeat)
+        return least_ticks(control, repeat);
+    return median_ticks(control, repeat, control->repeat);
+}
+
+/* Buffers are passed until each byte of them was, so that the thread's caches hold what they can of them. */
+static bool pass_buffers(struct attempt *attempt, const struct wire_clone *made)
+{
+    struct trial_service *service = attempt->service;
+    struct wire_clone_control control;
+    uint64_t us = PASS_US + made->walk_bytes / PASS_BYTES_A_US;
+    if (made->walk_bytes > attempt->places.buffers)
+        return false;
+    if (!place_for(attempt, made, UINT32_MAX, us))
+        return false;
+    wire_clone_spread(made, service->yard, service->buffers);
+    if (!inject_borrow_write(&attempt->loan, attempt->places.yard + WIRE_CLONE_WALK_AT,
+                             service->buffers, made->walk_bytes))
+        return false;
+    enum inject_executed executed = execute(attempt, 2 * us);
+    bool good = (executed == INJECT_EXECUTED || executed == INJECT_CUT) &&
+                read_control(attempt, &control) && control.laps > 0;
+    return inject_borrow_restore(&attempt->loan, service->state) && good;
+}
+
+static bool take_varied(struct attempt *attempt, const struct wire_clone *made,
+                        enum inject_executed executed, uint64_t repeat, struct varied *varied)
+{
+    struct wire_clone_control control;
+    const struct user_regs_struct *before = &attempt->service->state->registers;
+    uint64_t offset = attempt->loan.registers.rip - attempt->places.text;
+    if ((executed != INJECT_EXECUTED && executed != INJECT_CUT) || !read_control(attempt, &control))
+        return false;
+    double ticks =
+        made->walk_bytes ? walked_ticks(&control, repeat) : typical_ticks(made, &control, repeat);
+    varied->cut = ticks < 0;
+    varied->ticks = varied->cut ? executed_ticks(attempt) : ticks - attempt->stamps;
+    varied->turns = attempt->pair.clone_turns;
+    if (ticks >= 0 && lapped_first(&control, repeat)) {
+        varied->cut = true;
+        varied->turns =
+            turns_between(made, counter_at(made, before),
+                          last_counter(made, counter_at(made, &attempt->loan.registers), &control));
+        return varied->ticks > 0 && varied->turns >= TURNS_LEAST;
+    }
+    if (!varied->cut)
+        return true;
+    varied->turns =
+        turns_between(made, counter_at(made, before), counter_at(made, &attempt->loan.registers));
+    return offset >= made->loop_start && offset < made->loop_end && varied->turns >= TURNS_LEAST;
+}
+
+static bool execute_variant(struct attempt *attempt, const struct wire_clone *made,
+                            struct varied *varied)
+{
+    uint64_t repeat = WIRE_CLONE_REPEATS - 1;
+    if (!place(attempt, made, repeat))
+        return false;
+    enum inject_executed executed = execute(attempt, EXECUTE_US);
+    come_out(attempt, made, executed);
+    bool good = take_varied(attempt, made, executed, repeat, varied);
+    return inject_borrow_restore(&attempt->loan, attempt->service->state) && good;
+}
+
+/* As the clone was: the mean of many runs, if that is one. */
+static bool measure_variant(struct attempt *attempt, const struct wire_clone *made,
+                            struct varied *varied)
+{
+    struct replayed replayed;
+    if (made->ends) {
+        if (!run_replayed(attempt, made, &replayed))
+            return false;
+        *varied = (struct varied){replayed.ticks, replayed.turns, replayed.cut};
+        return true;
+    }
+    if ((made->walk_bytes && !pass_buffers(attempt, made)) ||
+        !execute_variant(attempt, made, varied))
+        return false;
+    struct means means;
+    if (!is_brief(attempt) || varied->cut)
+        return true;
+    if (!mean_run(attempt, made, fmax(varied->ticks, 0) + attempt->stamps, MEAN_US, &means))
+        return false;
+    varied->ticks = means.ticks - attempt->mean_stamps;
+    return varied->ticks > 0;
+}
+
+/* The next one of those that there are; CLONE_L1: there are none. */
+static unsigned next_variant(const struct trial_hot *hot)
+{
+    for (unsigned i = 1; i <= CLONE_VARIANTS; i++) {
+        unsigned variant = (hot->variant + i) % CLONE_VARIANTS;
+        if (hot->clone.variants[variant])
+            return variant;
+    }
+    return CLONE_L1;
+}
+
+/* Whatever comes of it, the thread is again as it was, if that is possible. */
+static bool run_variant(struct attempt *attempt)
+{
+    struct trial_hot *hot = attempt->hot;
+    struct trial_pair *pair = &attempt->pair;
+    struct varied varied;
+    hot->variant = next_variant(hot);
+    if (!measure_variant(attempt, hot->clone.variants[hot->variant], &varied) ||
+        ((varied.cut || pair->cut) && (varied.turns <= 0 || pair->clone_turns <= 0)))
+        return false;
+    if (varied.cut || pair->cut || hot->clone.made->ends)
+        varied.ticks *= pair->clone_turns / varied.turns;
+    pair->variant = (uint8_t)hot->variant;
+    pair->variant_ratio = (varied.ticks - attempt->replay) / pair->clone;
+    return pair->variant_ratio > 0;
+}
+
+/* ---- outcomes of branches ------------------------------------------------------------------------- */
+
+static bool is_to_record(const struct trial_hot *hot)
+{
+    return hot->clone.outcomes && (hot->outcomes_count < OUTCOMES_LEAST || hot->replayed);
+}
+
+/* What the copy has noted is added to what is known. */
+static bool take_outcomes(struct attempt *attempt, const struct wire_clone *recorder,
+                          const struct copied *copied)
+{
+    struct trial_hot *hot = attempt->hot;
+    uint8_t *bytes = attempt->service->text; /* room enough */
+    _Static_assert(WIRE_CLONE_ITERATIONS <= WIRE_CLONE_CODE_MAX, "for what was recorded");
+    if (hot->replayed)
+        hot->outcomes_count = 0;
+    hot->replayed = false;
+    if (!hot->outcomes)
+        hot->outcomes = calloc(WIRE_CLONE_ITERATIONS, sizeof *hot->outcomes);
+    if (!hot->outcomes ||
+        !inject_borrow_read(&attempt->loan,
+                            attempt->places.yard + offsetof(struct wire_clone_yard, outcomes),
+                            bytes, WIRE_CLONE_ITERATIONS))
+        return false;
+    for (unsigned s = 0; s < WIRE_CLONE_SLOTS && recorder->step; s++)
+        hot->progress += (double)copied->control.slots[s].progress / (double)recorder->step;
+    hot->heads += recorded_heads(recorder, copied->control.recorded);
+    hot->executions += (double)copied->control.executions;
+    hot->outcomes_count += wire_clone_take(
+        recorder, copied->control.recorded, copied->executed == INJECT_CUT, bytes,
+        hot->outcomes + hot->outcomes_count, WIRE_CLONE_ITERATIONS - hot->outcomes_count);
+    return true;
+}
+
+static bool record(struct attempt *attempt)
 {
     struct copied copied;
-    bool good = run_copy(attempt, &attempt->hot->clone.nest, NEST_US, &copied);
-    *left = good || copied.lost || copied.executed != INJECT_LOST;
+    const struct clone_copy *copy =
+        attempt->gated ? &attempt->hot->clone.gated_recorder : &attempt->hot->clone.recorder;
+    bool good = copy->code->gate ? run_gated(attempt, copy, GATED_US, &copied)
+                                 : run_copy(attempt, copy, RECORD_US, &copied);
+    return good && take_outcomes(attempt, copy->code, &copied);
+}
+
+/* What is done twice takes as long again; it is taken off. It can come out as less than nothing: then as much too little was seen
+   elsewhere. */
+static bool take_off_replay(struct attempt *attempt)
+{
+    struct trial_pair *pair = &attempt->pair;
+    struct varied twice;
+    if (!attempt->hot->clone.outcomes)
+        return true;
+    if (!measure_variant(attempt, attempt->hot->clone.twice, &twice))
+        return false;
+    if (twice.cut || pair->cut || attempt->hot->clone.made->ends) {
+        if (twice.turns <= 0 || pair->clone_turns <= 0)
+            return false;
+        twice.ticks *= pair->clone_turns / twice.turns;
+    }
+    attempt->replay = fmin(fmax(twice.ticks - pair->clone, -pair->clone / 2), pair->clone / 2);
+    /* Of a loop of a few instructions more than half: then that is hidden the first time, and would be too much. */
+    if (attempt->hot->clone.made->ends && attempt->replay >= pair->clone / 2)
+        attempt->replay = 0;
+    pair->clone -= attempt->replay;
+    pair->least = pair->clone;
+    return true;
+}
+
+/* Every other time; not before the loop itself, which would find in the caches what a variant has left. */
+static bool is_for_variant(const struct trial_hot *hot)
+{
+    return hot->tries % 2 && next_variant(hot) != CLONE_L1;
+}
+
+/* False: of no use; *moved: the thread is no longer at the loop's head, from which alone the loop can be executed. */
+static bool run_nest(struct attempt *attempt, bool *moved)
+{
+    struct copied copied;
+    const struct clone_copy *copy = crossed(attempt);
+    bool good = copy->code->gate ? run_gated(attempt, copy, GATED_US, &copied)
+                                 : run_copy(attempt, copy, NEST_US, &copied);
+    *moved = copied.moved;
+    double stamps_ns =
+        (double)copied.control.executions * attempt->nest_stamps / attempt->service->ticks_a_ns;
+    if (good) { /* no work of the program's */
+        attempt->own_ns -= stamps_ns;
+        attempt->code_ns += stamps_ns;
+    }
     return good && take_nest(attempt, &copied.control);
 }
 
@@ -554,7 +1149,7 @@ static bool is_in_loop(const struct attempt *attempt)
 /* To the loop's head, at best into its first iteration. */
 static bool come_to_head(struct attempt *attempt)
 {
-    const struct wire_clone *made = attempt->hot->clone.made;
+    const struct wire_clone *made = any_code(attempt->hot);
     struct inject_loan *loan = &attempt->loan;
     uint64_t exits[INJECT_STOPS_MAX];
     bool outside = !is_in_loop(attempt);
@@ -568,39 +1163,123 @@ static bool come_to_head(struct attempt *attempt)
     return inject_borrow_until(loan, &attempt->head, 1, outside ? RETURN_US * US : LEAVE_US * US);
 }
 
-static bool is_short(const struct attempt *attempt)
+/*
+ * Executions that are short, and follow no other in a copy, add up. True: there are enough of them, and the thread is at the loop's
+ * head again. *good: otherwise it may be in the next trial.
+ */
+static bool try_to_record(struct attempt *attempt, bool *good)
 {
-    return attempt->hot->clone.nest.code && !attempt->pair.cut && attempt->pair.clone < SHORT_TICKS;
+    struct trial_hot *hot = attempt->hot;
+    struct inject_loan *loan = &attempt->loan;
+    uint64_t begun_ns = os_now_ns(CLOCK_MONOTONIC);
+    do {
+        *good = record(attempt);
+        if (!*good || loan->gone || loan->stopped || !come_to_head(attempt))
+            return false;
+        *good = inject_borrow_save(loan, attempt->service->state);
+    } while (*good && hot->outcomes_count < OUTCOMES_LEAST &&
+             os_now_ns(CLOCK_MONOTONIC) - begun_ns < RECORDS_US * US);
+    return *good && hot->outcomes_count >= OUTCOMES_LEAST;
+}
+
+/* True: a part is executed that was not thought to be, or the other way around. What is executed in less than half of the runs is rare: a run makes
+   thousands of iterations. */
+static bool count_marks(struct trial_hot *hot, const uint8_t *marks)
+{
+    bool changed = !hot->marks;
+    if (!hot->marks)
+        hot->marks = calloc(CLONE_MARKS_MAX, sizeof *hot->marks);
+    if (!hot->marked)
+        hot->marked = calloc(CLONE_MARKS_MAX, sizeof *hot->marked);
+    if (!hot->marks || !hot->marked || hot->mark_runs == MARK_RUNS_MAX)
+        return false;
+    hot->mark_runs++;
+    for (unsigned m = 0; m < CLONE_MARKS_MAX; m++) {
+        hot->marked[m] += marks[m] != 0;
+        uint8_t often = 2 * hot->marked[m] > hot->mark_runs;
+        changed |= often != hot->marks[m];
+        hot->marks[m] = often;
+    }
+    return changed;
+}
+
+/*
+ * Which parts of the loop, and of what it calls, are executed: the clone has no others. True: it has to be made anew. Whatever comes of it, the thread
+ * may be anywhere in the program. *good: it may be in the next trial.
+ */
+static bool mark(struct attempt *attempt, bool *good)
+{
+    struct trial_hot *hot = attempt->hot;
+    struct copied copied;
+    uint8_t marks[CLONE_MARKS_MAX] = {0};
+    uint64_t at = attempt->places.yard + offsetof(struct wire_clone_yard, outcomes);
+    *good = inject_borrow_write(&attempt->loan, at, marks, sizeof marks) &&
+            run_copy(attempt, &hot->clone.marker, MARK_US, &copied) &&
+            inject_borrow_read(&attempt->loan, at, marks, sizeof marks);
+    return *good && count_marks(hot, marks);
+}
+
+/* Before trials of a loop of which parts may be left out. True: the thread is at the loop's head again, and the clone is what it should be. */
+static bool mark_first(struct attempt *attempt, bool *good)
+{
+    bool anew = mark(attempt, good);
+    if (anew)
+        trial_look_again(attempt->service, attempt->hot);
+    if (anew || !*good || attempt->loan.gone || attempt->loan.stopped || !come_to_head(attempt))
+        return false;
+    *good = inject_borrow_save(&attempt->loan, attempt->service->state);
+    return *good && attempt->hot->clone.made;
 }
 
 static enum trial_outcome try_it(struct attempt *attempt)
 {
     struct inject_loan *loan = &attempt->loan;
-    bool left = false, good = false;
+    bool moved = false, good = false;
     if (!inject_borrow_save(loan, attempt->service->state) || !is_same_code(attempt))
         return TRIAL_REFUSED;
-    if (!calibrate(attempt) || !run_clones(attempt) || (is_short(attempt) && !run_mean(attempt))) {
+    if (attempt->hot->clone.marker.code && !mark_first(attempt, &good))
+        return good ? TRIAL_RECORDED : TRIAL_DISTURBED;
+    attempt->gated =
+        attempt->hot->clone.gated.code && inject_borrow_alone(loan) && has_owner(attempt);
+    if (is_to_record(attempt->hot) && !try_to_record(attempt, &good))
+        return good ? TRIAL_RECORDED : TRIAL_DISTURBED;
+    attempt->hot->replayed = true;
+    bool varies = is_for_variant(attempt->hot);
+    good = place_outcomes(attempt) && calibrate(attempt) && touch_outcomes(attempt) &&
+           run_first(attempt) && take_off_replay(attempt) && (!varies || run_variant(attempt));
+    if (!good || varies) {
         if (!loan->gone && !inject_borrow_restore(loan, attempt->service->state))
             return TRIAL_REFUSED;
-        return TRIAL_DISTURBED;
+        return good ? TRIAL_DONE : TRIAL_DISTURBED;
     }
+    good = false;
     if (is_short(attempt))
-        good = run_nest(attempt, &left);
-    if (!good && !left)
+        good = run_nest(attempt, &moved);
+    if (!good && !moved && !loan->stopped)
         good = run_loop(attempt);
     return good ? TRIAL_DONE : TRIAL_DISTURBED;
+}
+
+/* What the program lost. On a busy machine most of a trial may be spent in waiting for others: that is no more than twice what was executed. */
+static double cost_ns(const struct attempt *attempt, uint64_t elapsed_ns, uint64_t cpu_ns)
+{
+    double held_ns = fmax(0, (double)elapsed_ns - attempt->own_ns);
+    return fmin(held_ns, 2 * ((double)cpu_ns + attempt->code_ns));
 }
 
 enum trial_outcome trial_attempt(struct trial_service *service, struct trial_hot *hot)
 {
     struct attempt attempt = {.service = service, .hot = hot};
     struct trial_loop *out = &hot->out;
-    if (!inject_borrow(&attempt.loan, service->child, hot->pid, hot->tid))
-        return attempt.loan.refused
-                   ? (service->tracing_refused = attempt.loan.refused, TRIAL_REFUSED)
-                   : TRIAL_MISSED;
+    if (!inject_borrow(&attempt.loan, service->child, hot->pid, hot->tid)) {
+        if (!attempt.loan.refused)
+            return TRIAL_MISSED;
+        service->tracing_refused = attempt.loan.refused;
+        return TRIAL_REFUSED;
+    }
     service->traced = true;
-    uint64_t begun_ns = os_now_ns(CLOCK_MONOTONIC);
+    uint64_t begun_ns = os_now_ns(CLOCK_MONOTONIC),
+             begun_cpu_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID);
     enum trial_outcome outcome = TRIAL_MISSED;
     if (find_places(&attempt) && come_to_head(&attempt))
         outcome = try_it(&attempt);
@@ -609,7 +1288,8 @@ enum trial_outcome trial_attempt(struct trial_service *service, struct trial_hot
         service->arming_refused = attempt.loan.unarmed;
         outcome = TRIAL_REFUSED;
     }
-    service->cost_ns += fmax(0, (double)(os_now_ns(CLOCK_MONOTONIC) - begun_ns) - attempt.own_ns);
+    service->cost_ns += cost_ns(&attempt, os_now_ns(CLOCK_MONOTONIC) - begun_ns,
+                                os_now_ns(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns);
     if (outcome == TRIAL_DONE &&
         !UTIL_PUSH(out->pairs, out->pairs_count, out->pairs_capacity, attempt.pair))
         return TRIAL_REFUSED;

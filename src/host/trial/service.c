@@ -3,6 +3,7 @@
 #include "trial/internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdatomic.h>
@@ -20,8 +21,9 @@ enum {
     TRIES_MAX = 40,
     FAILURES_MAX = 25, /* in a row */
     PAIRS_MAX = 15,
-    SAMPLES_LEAST = 8, /* of a loop, before it is tried */
-    ALLOWANCE_NS = 30 * 1000000,
+    VARIANT_PAIRS = 5,           /* more for each variant */
+    SAMPLES_LEAST = 8,           /* of a loop, before it is tried */
+    ALLOWANCE_NS = 20 * 1000000, /* at first */
 };
 
 #define SHARE_LEAST 0.005 /* of all samples: a loop that is worth a trial */
@@ -39,6 +41,21 @@ static const struct trial_map *map_at(const struct trial_service *service, uint3
     return NULL;
 }
 
+/* The loop that has called the function without loops in which a sample was taken, by what lies on the stack: return addresses. */
+static struct trial_hot *calling_loop(struct trial_service *service,
+                                      const struct inject_sample *sample,
+                                      const struct trial_map *map)
+{
+    uint64_t function = sample->ip - map->start + map->offset;
+    struct trial_hot *hot = NULL;
+    for (unsigned w = 0; w < sample->stack_words && !hot; w++) {
+        uint64_t at = sample->stack[w] - map->start;
+        if (at && at < map->bytes)
+            trial_called_from(service, map->module, at + map->offset, &function, &hot);
+    }
+    return hot;
+}
+
 static void take_sample(void *context, const struct inject_sample *sample)
 {
     struct trial_service *service = context;
@@ -49,6 +66,8 @@ static void take_sample(void *context, const struct inject_sample *sample)
         map && map->module
             ? trial_loop_at(service, map->module, sample->ip - map->start + map->offset)
             : NULL;
+    if (!hot && map && map->module)
+        hot = calling_loop(service, sample, map);
     if (!hot || !hot->innermost)
         return;
     hot->out.ns += (double)sample->weight_ns;
@@ -104,11 +123,19 @@ static void drain(struct trial_service *service)
 
 /* ---- choice ------------------------------------------------------------------------------------ */
 
+static size_t pairs_wanted(const struct trial_hot *hot)
+{
+    size_t wanted = PAIRS_MAX;
+    for (unsigned v = 0; v < CLONE_VARIANTS; v++)
+        wanted += hot->clone.variants[v] ? VARIANT_PAIRS : 0;
+    return wanted;
+}
+
 static bool is_due(const struct trial_service *service, const struct trial_hot *hot, uint64_t now)
 {
     return hot->innermost && hot->out.samples >= SAMPLES_LEAST &&
            hot->out.ns >= SHARE_LEAST * service->ns && now - hot->seen_ns < RECENT_MS * MS &&
-           now - hot->tried_ns > APART_MS * MS && hot->out.pairs_count < PAIRS_MAX &&
+           now - hot->tried_ns > APART_MS * MS && hot->out.pairs_count < pairs_wanted(hot) &&
            hot->failures < FAILURES_MAX;
 }
 
@@ -123,7 +150,7 @@ static struct trial_hot *choose(struct trial_service *service)
             continue;
         if (!hot->looked_at)
             trial_look_at(service, hot);
-        if (!hot->clone.made || !hot->wanted)
+        if ((!hot->clone.made && !hot->clone.marker.code) || !hot->wanted)
             continue;
         if (!best || hot->out.ns / (1 + hot->tries) > best->out.ns / (1 + best->tries))
             best = hot;
@@ -143,7 +170,7 @@ static void try_one(struct trial_service *service)
 {
     double budget = service->request->budget > 0 ? service->request->budget : BUDGET;
     struct trial_hot *hot =
-        service->cost_ns < ALLOWANCE_NS + budget * service->ns ? choose(service) : NULL;
+        service->cost_ns < fmax(ALLOWANCE_NS, budget * service->ns) ? choose(service) : NULL;
     if (!hot)
         return;
     enum trial_outcome outcome = TRIAL_MISSED;
@@ -155,7 +182,7 @@ static void try_one(struct trial_service *service)
     pthread_mutex_unlock(&service->mutex);
     hot->tried_ns = os_now_ns(CLOCK_MONOTONIC);
     hot->tries++;
-    hot->failures = outcome == TRIAL_DONE ? 0 : hot->failures + 1;
+    hot->failures = outcome == TRIAL_DONE || outcome == TRIAL_RECORDED ? 0 : hot->failures + 1;
     hot->out.missed += outcome == TRIAL_MISSED;
     hot->out.disturbed += outcome == TRIAL_DISTURBED;
     hot->out.refused += outcome == TRIAL_REFUSED;
@@ -175,6 +202,15 @@ static void *serve(void *context)
 
 /* ---- from beginning to end ---------------------------------------------------------------------- */
 
+uint32_t trial_walk_bytes(const struct trial_request *request)
+{
+    uint32_t most = 0;
+    for (unsigned v = 0; v < CLONE_VARIANTS; v++)
+        if (request->variants >> v & 1 && request->walk_bytes[v] > most)
+            most = request->walk_bytes[v];
+    return most ? most + CLONE_WALK_SLACK : 0;
+}
+
 struct trial_service *trial_open(const struct trial_request *request)
 {
     struct trial_service *service = calloc(1, sizeof *service);
@@ -185,10 +221,12 @@ struct trial_service *trial_open(const struct trial_request *request)
     service->state = aligned_alloc(64, (sizeof *service->state + 63) & ~(size_t)63);
     service->yard = calloc(1, sizeof *service->yard);
     service->text = malloc(WIRE_CLONE_CODE_MAX + WIRE_CLONE_ENDS);
-    if (service->state && service->yard && service->text &&
+    uint32_t buffers = trial_walk_bytes(request);
+    service->buffers = buffers ? calloc(1, buffers) : NULL;
+    if (!buffers == !service->buffers && service->state && service->yard && service->text &&
         clone_of_chain(0, &service->nothing) == BASE_OK &&
         clone_of_chain(TRIAL_CHAIN_CYCLES, &service->chain) == BASE_OK &&
-        clone_of_stamps(&service->stamps) == BASE_OK)
+        clone_of_stamps(&service->stamps) == BASE_OK && clone_of_touch(&service->touch) == BASE_OK)
         return service;
     trial_close(service);
     return NULL;
@@ -199,7 +237,8 @@ void trial_watch(struct trial_service *service, pid_t child)
     service->child = child;
     service->begun_ticks = __rdtsc();
     service->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
-    service->sampling_refused = inject_sampler_open(&service->sampler, child, PERIOD_NS, true);
+    service->sampling_refused =
+        inject_sampler_open(&service->sampler, child, PERIOD_NS, true, true);
 }
 
 bool trial_begin(struct trial_service *service)
@@ -237,7 +276,8 @@ void trial_take(struct trial_service *service, struct trial_result *result)
                               .cost_ns = service->cost_ns,
                               .sampling_refused = service->sampling_refused,
                               .tracing_refused = service->traced ? 0 : service->tracing_refused,
-                              .arming_refused = service->arming_refused};
+                              .arming_refused = service->arming_refused,
+                              .variants = service->request->variants};
     for (size_t i = 0; result->loops && i < service->hot_count; i++) {
         struct trial_hot *hot = service->hot[i];
         if (!hot->innermost || !hot->out.samples)
@@ -261,6 +301,7 @@ void trial_loop_free(struct trial_loop *loop)
     free(loop->module);
     free(loop->culprit_file);
     free(loop->callee);
+    free(loop->within);
     free(loop->pairs);
 }
 
@@ -286,8 +327,10 @@ void trial_close(struct trial_service *service)
     free(service->nothing);
     free(service->chain);
     free(service->stamps);
+    free(service->touch);
     free(service->state);
     free(service->yard);
     free(service->text);
+    free(service->buffers);
     free(service);
 }

@@ -7,8 +7,8 @@
  * between the same time stamps, and goes on behind it. After MHAOTEU part II (mpc).
  *
  * Of a loop that takes long, a part is executed: a clone is cut off after some time, and the copy goes over into the loop itself
- * where it is then. Of a loop that takes little at a time the loops around it are executed, as a copy, with time stamps around each of its
- * executions: one that follows a stop would find in the caches what that has left. A trial during which the thread lost its processor is not counted.
+ * where it is then. Of a loop whose executions are short the loops around it are executed, as a copy, with time stamps around each
+ * execution: one right after a stop would find in the caches what the stop has left there. A trial during which the thread lost its processor is not counted.
  *
  * Works in a thread of its own, which takes a small part of the program's time at most. Never prints, never exits. All
  * functions are for one thread, the caller's.
@@ -36,7 +36,12 @@ struct trial_request {
     size_t targets_count;
     double budget;     /* for which threads may be stopped, of their CPU time; 0: a few per cent */
     const char *agent; /* path of the agent, in which no loop is looked at */
+    uint32_t variants; /* bit v: enum clone_variant v, one of them in each trial */
+    uint32_t walk_bytes[CLONE_VARIANTS]; /* for clone_of */
 };
+
+/* Of buffers that the agent has to have for these. */
+uint32_t trial_walk_bytes(const struct trial_request *request);
 
 /* Ticks are of the time stamp counter, without what the stamps take. */
 struct trial_pair {
@@ -45,8 +50,10 @@ struct trial_pair {
     double clone_turns,
         loop_turns; /* iterations; 0: not known, but as many in both if both were executed to the end */
     double ticks_a_cycle;
-    bool entered; /* from the loop's first iteration on; else from one in between */
-    bool cut;     /* one of both */
+    uint8_t variant;      /* enum clone_variant: that was executed beside these; CLONE_L1: none */
+    double variant_ratio; /* of its time an iteration to the clone's */
+    bool entered;         /* from the loop's first iteration on; else from one in between */
+    bool cut;             /* one of both */
     bool
         between; /* loop: the mean of executions that followed each other undisturbed, others than the clone's */
 };
@@ -59,9 +66,12 @@ struct trial_loop {
     char *culprit_file;             /* of the instruction that is the reason; NULL: unknown */
     uint32_t culprit_line;
     char *callee; /* CLONE_CALLS: name; NULL: unknown */
+    char *
+        within; /* name of what the loop calls, if the reason is in there; NULL: it is in the loop, or unknown */
     uint32_t instructions, ways;
     double recurrence, recurrence_after;
-    double ns; /* of CPU time in user mode, by samples */
+    uint8_t lacks[CLONE_VARIANTS]; /* enum clone_lack: why a variant was not tried */
+    double ns;                     /* of CPU time in user mode, by samples */
     uint64_t samples;
     struct trial_pair *pairs;
     size_t pairs_count, pairs_capacity;
@@ -75,8 +85,9 @@ struct trial_result {
     double ns;            /* of all samples */
     double cost_ns;       /* for which threads were held */
     int sampling_refused; /* errno: there were no samples; 0: it was possible */
-    int tracing_refused;  /* errno of the first thread that could not be traced, if none could; 0 */
+    int tracing_refused;  /* errno of the last thread that could not be traced, if none could; 0 */
     int arming_refused;   /* errno of the last debug register that could not be armed; 0 */
+    uint32_t variants;    /* those of the request */
 };
 
 struct trial_service;

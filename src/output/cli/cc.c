@@ -11,7 +11,7 @@
 
 struct compile_settings {
     const char *keep_assembly; /* a directory; NULL: nowhere */
-    int paths, contexts, call_sites, cycles, count_accesses, functions, verbose;
+    int paths, contexts, call_sites, cycles, count_accesses, functions, ceiling, verbose;
 };
 
 static const struct compile_settings *own(const struct settings *settings)
@@ -38,6 +38,7 @@ static uint32_t chosen_modes(const struct settings *settings)
            (own(settings)->call_sites ? INSTRUMENTED_CALL_SITES : 0u) |
            (own(settings)->count_accesses ? INSTRUMENTED_COUNT : 0u) |
            (own(settings)->functions ? INSTRUMENTED_FUNCTIONS : 0u) |
+           (own(settings)->ceiling ? INSTRUMENTED_CEILING : 0u) |
            (own(settings)->cycles ? INSTRUMENTED_CYCLES | INSTRUMENTED_PMU : 0u);
 }
 
@@ -57,6 +58,9 @@ static int compile(const struct settings *settings, const char *verb, const char
         return say_usage(verb, "no compiler to run was given");
     if (own(settings)->cycles && !(request.modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS)))
         return say_usage(verb, "--cycles measures paths or contexts: add --paths or --contexts");
+    if (own(settings)->ceiling && request.modes & ~(uint32_t)INSTRUMENTED_NOPS)
+        return say_usage(verb, "--ceiling leaves loops as they are, and cannot be combined with "
+                               "options that count in them");
     int code = compile_run(&request, error);
     return report(code, error);
 }
@@ -118,6 +122,11 @@ static const struct option_spec compile_options[] = {
              "-fcf-protection, needs nothing at link time, and can be combined with all of the "
              "above. Programs built with -finstrument-functions or -fpatchable-function-entry do "
              "not need it."},
+    {"ceiling", 0, OPTION_FLAG, OWN(compile_settings, ceiling), .value = 1,
+     .help = "Put a nop before each innermost loop, which 'headroom ceiling' replaces with a jump "
+             "while the program runs: so it also measures loops that take a short time at a time "
+             "in functions that are called again and again. The loops themselves stay as they are, "
+             "and nothing is needed at link time. Can be combined with --functions alone."},
     {"keep-assembly", 0, OPTION_DIRECTORY, OWN(compile_settings, keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is created if missing."},
     {"verbose", 0, OPTION_FLAG, OWN(compile_settings, verbose), .value = 1,
@@ -142,15 +151,17 @@ const struct verb cc_verb = {
         "CC=\"headroom cc --paths --\", CXX=\"headroom c++ --paths --\", FC=\"headroom fortran "
         "--paths --\", for both compiling and linking. Add -g to see source lines. A program "
         "built in this way behaves as usual when it is run by itself. With --functions it is "
-        "prepared for 'headroom interference'.\n\n"
+        "prepared for 'headroom interference', with --ceiling for 'headroom ceiling'.\n\n"
         "Options, messages, dependency files and exit status are the compiler's own; gcc is "
-        "also given -fno-ipa-ra, except with --functions alone. Inline assembly, assembly "
+        "also given -fno-ipa-ra, except with --functions or --ceiling alone. Inline assembly, "
+        "assembly "
         "files and libraries are left as they are; functions to which nothing can be added "
         "safely are left as they are and listed in reports. Not supported, and refused with "
         "one sentence: -flto, machines other than x86-64 Linux, -masm=intel, -pg and other "
         "profilers, -mcmodel=medium and large, -fsplit-stack, and -gsplit-dwarf by clang. "
         "Compilation to assembly (-S) gives the compiler's own output.\n\n"
-        "Without --paths, --contexts, --count or --functions the assembly is only parsed and "
+        "Without --paths, --contexts, --count, --functions or --ceiling the assembly is only "
+        "parsed and "
         "written again: the objects are those that COMPILER makes by itself.",
     COMPILES(cc_run),
 };

@@ -6,6 +6,7 @@
 
 #include "assess/ceiling.h"
 #include "cfg/cfg.h"
+#include "machine/machine.h"
 #include "model/model.h"
 #include "profile/profile.h"
 #include "trial/trial.h"
@@ -15,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOPS_LISTED = 50, PLACES_MAX = 64 };
+enum { LOOPS_LISTED = 50, PLACES_MAX = 64, CACHES_MAX = 9, WALK_MOST = 1 << 24 };
 
 struct ceiling_settings {
-    const char *loops;
+    const char *loops, *variants;
 };
 
 static const struct ceiling_settings *own(const struct settings *settings)
@@ -70,6 +71,50 @@ static int read_targets(struct ceiling *ceiling, const struct settings *settings
     return 0;
 }
 
+/* Several times what the level before holds, so that nothing of it stays there; at most a half of what the level holds. */
+static uint32_t walk_bytes(const struct machine_cache *before, const struct machine_cache *level)
+{
+    uint64_t bytes = before->bytes * 4;
+    if (bytes > level->bytes / 2)
+        bytes = level->bytes / 2;
+    if (bytes > WALK_MOST)
+        bytes = WALK_MOST;
+    return bytes < before->bytes * 2 ? 0 : (uint32_t)bytes;
+}
+
+static void find_levels(struct trial_request *request)
+{
+    struct machine_cache caches[CACHES_MAX];
+    size_t count = machine_caches("", caches, CACHES_MAX);
+    for (size_t i = 1; i < count; i++) {
+        if (caches[i].level != caches[i - 1].level + 1)
+            continue;
+        if (caches[i].level == 2)
+            request->walk_bytes[CLONE_L2] = walk_bytes(&caches[i - 1], &caches[i]);
+        if (caches[i].level == 3)
+            request->walk_bytes[CLONE_L3] = walk_bytes(&caches[i - 1], &caches[i]);
+    }
+}
+
+static int read_variants(struct ceiling *ceiling, const struct settings *settings)
+{
+    const char *at = own(settings)->variants;
+    while (at && *at) {
+        size_t length = strcspn(at, ",");
+        unsigned v = 0;
+        while (v < CLONE_VARIANTS && (strlen(clone_variant_id((enum clone_variant)v)) != length ||
+                                      memcmp(clone_variant_id((enum clone_variant)v), at, length)))
+            v++;
+        if (v == CLONE_VARIANTS)
+            return say_usage("ceiling", "--variants: '%.*s' is none of l1, l2, l3, ls, fp",
+                             (int)length, at);
+        ceiling->request.variants |= 1U << v;
+        at += length + (at[length] == ',');
+    }
+    find_levels(&ceiling->request);
+    return 0;
+}
+
 /* The model compares recurrences before and after: a table will do where nothing was measured here. */
 static int open_model(struct ceiling *ceiling, const struct settings *settings)
 {
@@ -108,7 +153,7 @@ static void tell_refused(struct ceiling *ceiling, struct profile *profile)
     if (ceiling->result.arming_refused) {
         snprintf(ceiling->armed_text, sizeof ceiling->armed_text,
                  "some trials were not possible, because the kernel armed no debug register (%s): "
-                 "it has to be Linux 5.13 or newer, and no debugger may use them",
+                 "that needs Linux 5.13 or newer, and registers that no debugger uses",
                  strerror(ceiling->result.arming_refused));
         sequel_degraded(profile, ceiling->armed_text);
     }
@@ -153,6 +198,8 @@ static int ceiling_run(const struct settings *settings, int count, char **operan
     int code = check_engine(settings, "ceiling", count);
     if (!code)
         code = read_targets(&ceiling, settings);
+    if (!code)
+        code = read_variants(&ceiling, settings);
     if (!code)
         code = open_model(&ceiling, settings);
     if (!code)
@@ -226,9 +273,14 @@ bool ceiling_further(const struct recording *first, const struct model *model,
 
 static const struct option_spec ceiling_options[] = {
     {"loop", 0, OPTION_TEXT, OWN(ceiling_settings, loops), .argument = "LIST",
+     .help = "Try these loops alone: names of functions or FILE:LINE, separated by commas. "
+             "Default: the "
+             "loops in which the program spends most CPU time."},
+    {"variants", 0, OPTION_TEXT, OWN(ceiling_settings, variants), .argument = "LIST",
      .help =
-         "Try these loops alone: names of functions or FILE:LINE, divided by commas. Default: the "
-         "loops in which the program spends most CPU time."},
+         "Also try each loop in other forms, divided by commas: l2 and l3, with its data in the "
+         "second-level and third-level cache; ls, its loads and stores alone; fp, its arithmetic "
+         "alone. Default: l1, with its data in the first-level cache, which is always tried."},
     {"budget", 0, OPTION_REAL, FIELD(budget), .low = 0.001, .high = 0.5, .argument = "SHARE",
      .help = "Of the program's CPU time, hold its threads for trials for about SHARE at most. More "
              "gives short programs more trials. Default: 3%."},
@@ -246,12 +298,18 @@ const struct verb ceiling_verb = {
         "Runs COMMAND and measures, for the innermost loops in which it spends most CPU time, how "
         "many cycles an iteration takes and how many it would take if every access hit the "
         "first-level cache. The gap between both is the most that better locality, such as "
-        "tiling, can save; without a gap something else than memory bounds the loop.\n\n"
+        "tiling, can save; without a gap something else than memory bounds the loop. With "
+        "--variants it also tries which level of the caches would do, and whether loads and stores "
+        "or arithmetic bound the loop.\n\n"
         "From time to time a thread that comes to such a loop is stopped and executes a copy of it "
         "in which each operand in memory is replaced by one in a small piece of memory. Then its "
         "registers are put back and it executes the loop itself. Nothing in the program's code "
-        "or data is changed. Loops that branch on loaded data, call functions or gather cannot be "
-        "copied in that way; the report says why of each.\n\n"
+        "or data is changed. Functions of the same file that the loop calls are in the copy, too. "
+        "Loops that gather, that branch or end in a way that cannot be repeated, or that call what "
+        "cannot be copied, such as functions of other libraries or with loops of their own, are "
+        "not measured; the report says why of each. In a program compiled through 'headroom cc "
+        "--ceiling', loops that take a short time whenever they are executed are measured as well: "
+        "a nop before such a loop becomes a jump while it is tried.\n\n"
         "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
         "dynamically linked x86-64 program, or a script run by one. Its input, output and exit "
         "status are its own; the report goes to standard error when it has ended. Options end "

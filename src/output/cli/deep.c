@@ -9,7 +9,8 @@
  *   transfers  of programs with several threads, by the same: lines of memory that these take from each other
  *   iterations of the loops with most CPU time, by the same, and with that what one took in the first run
  *
- * Before them, without a run: what bounds these loops, as by `headroom limits`.
+ * Before them, without a run: what bounds these loops, as by `headroom limits`. And where these are in sources that can be compiled by themselves,
+ * with the distances: a simulation of the first-level cache, and the misses of the nests, as by `headroom locality --from`.
  *
  * Each is a step, which has a run of its own: the agent times executions or takes samples, not both at once, because a
  * tick within a hook would be the hook's; the exact engine has memory for one question at a time. How much CPU time lines take is
@@ -22,7 +23,9 @@
 
 #include "assess/assess.h"
 #include "assess/ceiling.h"
+#include "cli/locality.h"
 #include "gain/attach.h"
+#include "machine/machine.h"
 #include "model/model.h"
 
 #include <string.h>
@@ -35,6 +38,7 @@ enum { SLOWER_LEAST = 10, SLOWER_LEAST_FOLLOWED = 4, SLOWER_LEAST_PATHS = 4 };
 /* How much longer distances take than counts, at most, of the programs of docs/measurements.md; and one location of how many is
    followed where there is no time for all: as many as make errors of some hundredths for programs that touch a mebibyte. */
 static const double distances_slower = 2.5;
+static const double cache_slower = 1; /* the same of a simulated cache, which sees all accesses */
 enum { FOLLOWED_ONE_IN = 64, SLOWER_MOST = 150 };
 
 struct deep;
@@ -60,6 +64,7 @@ struct deep {
     char place[LAUNCH_PATH_BYTES + 8];
     char sentence[LAUNCH_ERROR_BYTES + 128]; /* why it gave nothing; "" */
     char error[LAUNCH_ERROR_BYTES];
+    char nests_sentence[LOWER_ERROR_BYTES]; /* why nests were not computed; "" */
 };
 
 /* ---- what is said meanwhile -------------------------------------------------------------------- */
@@ -96,11 +101,14 @@ static enum launch_outcome record_run(struct further_run *run)
 }
 
 static bool record_exact(struct deep *deep, const char *verb, enum exact_subject subject,
-                         double share)
+                         double share, const struct cache_shape *cache)
 {
     struct settings settings = *deep->first->settings;
     settings.kinds = 0;
     settings.share = share;
+    settings.caches_count = cache != NULL;
+    if (cache)
+        settings.caches[0] = *cache;
     return exact_further(deep->first, &settings, verb, subject, record_run, deep, deep->place,
                          deep->error);
 }
@@ -117,7 +125,7 @@ static bool record_ceilings(struct deep *deep)
 
 static bool record_counts(struct deep *deep)
 {
-    bool good = record_exact(deep, "waste", EXACT_KINDS, 1);
+    bool good = record_exact(deep, "waste", EXACT_KINDS, 1, NULL);
     if (good && !deep->result.timed_out)
         deep->counts_s = deep->result.wall_s;
     return good;
@@ -129,23 +137,58 @@ static double left_s(const struct deep *deep)
     return now_ns < deep->until_ns ? (double)(deep->until_ns - now_ns) / 1e9 : 0;
 }
 
+/* Lines of a loop in its own file. False: not known, or no source of which nests can be computed. */
+static bool find_place(const struct profile *profile, uint32_t loop, struct nest_place *place)
+{
+    const struct profile_limit_loop *from = &profile->limit_loops[loop];
+    *place = (struct nest_place){from->file, from->line, from->line};
+    for (size_t i = 0; i < profile->limit_instructions_count; i++) {
+        const struct profile_limit_instruction *at = &profile->limit_instructions[i];
+        if (at->loop != loop || !at->line || !profile_same_text(at->file, from->file))
+            continue;
+        if (!place->first || at->line < place->first)
+            place->first = at->line;
+        if (at->line > place->last)
+            place->last = at->line;
+    }
+    return place->first && locality_takes(place->file);
+}
+
+enum { LOOPS_OF_DEEP = 3 };
+
+static size_t find_places(const struct profile *profile, struct nest_place places[LOOPS_OF_DEEP])
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < profile->limit_loops_count && count < LOOPS_OF_DEEP; i++)
+        count += find_place(profile, i, &places[count]);
+    return count;
+}
+
 /* Of all locations if counting says that there is time for them, else of a part. */
 static bool record_distances(struct deep *deep)
 {
+    struct nest_place places[LOOPS_OF_DEEP];
+    struct machine_cache first;
+    struct cache_shape shape = {0};
     bool all = deep->counts_s > 0 && distances_slower * deep->counts_s < left_s(deep);
-    return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN);
+    double with_cache = cache_slower + (all ? distances_slower : 0);
+    if (deep->counts_s > 0 && with_cache * deep->counts_s < left_s(deep) &&
+        find_places(deep->profile, places) && machine_caches("", &first, 1) && first.level == 1)
+        shape = (struct cache_shape){first.bytes, first.ways};
+    return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN,
+                        cache_shape_valid(&shape) ? &shape : NULL);
 }
 
 /* The same where nothing has been counted before: distances of all locations take some hundred times the program's CPU time at most. */
 static bool record_distances_alone(struct deep *deep)
 {
     bool all = SLOWER_MOST * deep->first->result.cpu_s < left_s(deep);
-    return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN);
+    return record_exact(deep, "reuse", EXACT_REUSE, all ? 1 : 1.0 / FOLLOWED_ONE_IN, NULL);
 }
 
 static bool record_transfers(struct deep *deep)
 {
-    return record_exact(deep, "sharing", EXACT_SHARING, 1);
+    return record_exact(deep, "sharing", EXACT_SHARING, 1, NULL);
 }
 
 /* The first of the loops. */
@@ -284,6 +327,27 @@ static bool record(struct deep *deep)
     return false;
 }
 
+enum { NESTS_MOST_S = 30, NESTS_LEAST_S = 3 }; /* for each step of their computation */
+
+/* Misses of the nests of the loops with most time, held against those that were recorded. */
+static void compute_nests(struct deep *deep, struct profile *recorded, struct profile *profile)
+{
+    struct nest_place places[LOOPS_OF_DEEP];
+    size_t count = find_places(profile, places);
+    deep->until_ns = sequel_deadline_ns(deep->sequel);
+    double left = left_s(deep) / 4;
+    if (!count || !recorded->what_if_sites_count || left < NESTS_LEAST_S)
+        return;
+    if (!locality_further(places, count, recorded,
+                          left < NESTS_MOST_S ? (unsigned)left : NESTS_MOST_S, profile,
+                          deep->nests_sentence))
+        say("loop nests were not computed: %s", base_status_text(BASE_NO_MEMORY));
+    else if (deep->nests_sentence[0]) {
+        say("%s", deep->nests_sentence);
+        sequel_degraded(profile, deep->nests_sentence);
+    }
+}
+
 static bool attach(struct deep *deep, struct profile *profile)
 {
     struct profile *recorded = NULL;
@@ -294,6 +358,8 @@ static bool attach(struct deep *deep, struct profile *profile)
     }
     if (!good)
         gave_nothing(deep, deep->error);
+    else if (deep->step->attach == gain_attach_misses)
+        compute_nests(deep, recorded, profile);
     /* What is written is bounded by all that was read. */
     profile->file_bytes += recorded ? recorded->file_bytes : 0;
     profile_free(recorded);
@@ -302,7 +368,7 @@ static bool attach(struct deep *deep, struct profile *profile)
 
 /* ---- loops ------------------------------------------------------------------------------------------ */
 
-enum { LOOPS_OF_DEEP = 3, CALIBRATION_MOST_S = 12 };
+enum { CALIBRATION_MOST_S = 12 };
 
 /* False: why is in the deep's sentence. */
 static bool bound_with(struct deep *deep, struct profile *profile, const struct model *model)

@@ -3,71 +3,32 @@
  * `headroom limits`: loops of files, of sources with a compiler, of a profile or a run in; their bounds out. What runs nothing
  * prints to standard output, and writes a profile only if asked to.
  */
+#include "cli/limits_work.h"
+
 #include "cli/blocks.h"
-#include "cli/common.h"
-#include "cli/memory.h"
 #include "cli/recording.h"
-#include "cli/sequel.h"
 
 #include "analysis/analysis.h"
-#include "assess/assess.h"
-#include "assess/source.h"
-#include "model/model.h"
-#include "profile/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LIMITS_FAILED = 1, LOOPS_OF_RUN = 5, LEVELS_MAX = 16, WORD_BYTES = 4096, SOURCE_S = 60 };
-
-struct limits_settings {
-    const char *machine, *latency, *memory, *only, *levels, *graph, *schedule, *profile, *hex,
-        *hex_file, *source_graph, *vertices;
-    int loop, measure, ceiling;
-    uint64_t max_s;
-};
-
-static const struct limits_settings *own(const struct settings *settings)
-{
-    return (const void *)settings->own;
-}
-
-/* What is named. */
-struct named {
-    char path[WORD_BYTES];
-    char function[WORD_BYTES], file[WORD_BYTES]; /* "": none */
-    struct assess_target target;
-};
-
-struct assessing {
-    const struct settings *settings;
-    struct assess_options options;
-    struct bounds_latencies latencies;
-    struct model *model;
-    struct profile *profile;
-    struct util_text graph, source_graph, schedule;
-    struct assess_source *source; /* NULL: the loops have none */
-    struct memory_choice memory;
-    struct named only;
-    struct run_settings further; /* --measure, --schedule */
-    struct sequel sequel;
-    char error[ASSESS_ERROR_BYTES];
-};
+enum { LOOPS_OF_RUN = 5 };
 
 /* ---- the model ------------------------------------------------------------------------------------- */
 
-static bool open_model(struct assessing *assessing)
+static bool open_model(struct limits_work *work)
 {
     struct util_text why = {0};
-    enum base_status status = machine_open(own(assessing->settings)->machine,
-                                           assessing->settings->quiet, &assessing->model, &why);
+    enum base_status status = machine_open(limits_own(work->settings)->machine,
+                                           work->settings->quiet, &work->model, &why);
     if (status != BASE_OK)
-        snprintf(assessing->error, sizeof assessing->error, "%s",
+        snprintf(work->error, sizeof work->error, "%s",
                  why.bytes ? why.bytes : base_status_text(status));
     util_text_free(&why);
-    assessing->options.model = assessing->model;
+    work->options.model = work->model;
     return status == BASE_OK;
 }
 
@@ -81,447 +42,97 @@ static bool list_machines(void)
     return fflush(stdout) == 0 && !ferror(stdout);
 }
 
-/* ---- what is named ------------------------------------------------------------------------------------ */
-
-static bool is_number(const char *text)
-{
-    return *text && text[strspn(text, "0123456789")] == 0 && strlen(text) < 10;
-}
-
-/* "FUNCTION", "LINE" or "FILE:LINE". */
-static void read_place(const char *place, struct named *named)
-{
-    const char *colon = strrchr(place, ':');
-    if (is_number(place)) {
-        named->target.line = (uint32_t)strtoul(place, NULL, 10);
-    } else if (colon && colon > place && is_number(colon + 1)) {
-        snprintf(named->file, sizeof named->file, "%.*s", (int)(colon - place), place);
-        named->target.file = named->file;
-        named->target.line = (uint32_t)strtoul(colon + 1, NULL, 10);
-    } else {
-        snprintf(named->function, sizeof named->function, "%s", place);
-        named->target.function = named->function;
-    }
-}
-
-/* The longest beginning, up to a colon, that is a file; the rest says which of its loops. */
-static bool read_named(const char *word, struct named *named, char *error)
-{
-    size_t bytes = strlen(word);
-    *named = (struct named){0};
-    while (bytes && bytes < WORD_BYTES) {
-        snprintf(named->path, sizeof named->path, "%.*s", (int)bytes, word);
-        if (access(named->path, F_OK) == 0) {
-            if (word[bytes])
-                read_place(word + bytes + 1, named);
-            return true;
-        }
-        while (bytes && word[--bytes] != ':')
-            ;
-    }
-    snprintf(error, ASSESS_ERROR_BYTES, "cannot read '%.4000s': %s.", word, strerror(ENOENT));
-    return false;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t bytes = strlen(text), count = strlen(end);
-    return bytes > count && strcmp(text + bytes - count, end) == 0;
-}
-
-static bool is_assembly(const char *path)
-{
-    return ends_with(path, ".s") || ends_with(path, ".S");
-}
-
-/* ---- bounds ---------------------------------------------------------------------------------------------- */
-
-static bool add_graph(struct assessing *assessing, const struct bodies_loop *loop)
-{
-    const char *path = own(assessing->settings)->graph;
-    bool drawn = assessing->options.drawn;
-    return !path || (drawn && assessing->graph.count) ||
-           assess_graph(loop, &assessing->options, drawn, &assessing->graph) == BASE_OK;
-}
-
-static bool add_schedule(struct assessing *assessing, const struct bodies_loop *loop)
-{
-    return !own(assessing->settings)->schedule ||
-           assess_schedule(loop, &assessing->options, &assessing->schedule) == BASE_OK;
-}
-
-static bool add_loops(struct assessing *assessing, const struct bodies *bodies, const char *module,
-                      const char *level)
-{
-    for (size_t i = 0; i < bodies->count; i++) {
-        uint32_t id = (uint32_t)assessing->profile->limit_loops_count;
-        if (assess_add(assessing->profile, &bodies->loops[i], &assessing->options, module, level,
-                       -1) != BASE_OK ||
-            (assessing->source &&
-             assess_source_match(assessing->profile, assessing->source, &bodies->loops[i], id,
-                                 &assessing->options) != BASE_OK) ||
-            !add_graph(assessing, &bodies->loops[i]) ||
-            !add_schedule(assessing, &bodies->loops[i])) {
-            snprintf(assessing->error, sizeof assessing->error, "%s.",
-                     base_status_text(BASE_NO_MEMORY));
-            return false;
-        }
-    }
-    return true;
-}
-
-/* path: what can be opened; named: what the user calls it. */
-static bool add_file(struct assessing *assessing, const char *path, const struct named *named,
-                     const char *level)
-{
-    struct binary *binary = NULL;
-    struct bodies bodies = {0};
-    struct binary_options symbols = symbol_options(assessing->settings);
-    bool good =
-        assess_open(path, &symbols, &binary, assessing->error) == BASE_OK &&
-        assess_find(binary, named->path, &named->target, &bodies, assessing->error) == BASE_OK &&
-        add_loops(assessing, &bodies, named->path, level);
-    bodies_free(&bodies);
-    if (binary)
-        binary_close(binary);
-    return good;
-}
-
-/* The same of a file that had to be made, if it could be. */
-static bool add_made(struct assessing *assessing, bool good, struct assess_made *made,
-                     const struct named *named, const char *level)
-{
-    good = good && add_file(assessing, made->path, named, level);
-    assess_drop(made);
-    return good;
-}
-
-static bool add_assembly(struct assessing *assessing, const struct named *named)
-{
-    struct assess_made made;
-    bool good = assess_assemble(named->path, &made, assessing->error);
-    return add_made(assessing, good, &made, named, NULL);
-}
-
-static bool add_unlinked(struct assessing *assessing, const struct named *named)
-{
-    struct assess_made made;
-    bool good = assess_link(named->path, &made, assessing->error);
-    return add_made(assessing, good, &made, named, NULL);
-}
-
-/* ---- the source ------------------------------------------------------------------------------------------ */
-
-static bool read_vertices(struct assessing *assessing, enum dependence_vertices *vertices)
-{
-    const char *word = own(assessing->settings)->vertices;
-    *vertices = DEPENDENCE_OPERATIONS;
-    if (!word || strcmp(word, "operations") == 0)
-        return true;
-    *vertices = DEPENDENCE_STATEMENTS;
-    if (strcmp(word, "statements") == 0)
-        return true;
-    snprintf(assessing->error, sizeof assessing->error,
-             "--vertices takes operations or statements, not '%.1000s'.", word);
-    return false;
-}
-
-static bool read_bindings(struct assessing *assessing, struct lower_binding *bindings,
-                          char (*names)[128])
-{
-    const struct option_list *list = &assessing->settings->keys;
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strchr(list->texts[i], '=');
-        size_t bytes = equals ? (size_t)(equals - list->texts[i]) : 0;
-        if (!bytes || !equals[1] || bytes >= sizeof names[i]) {
-            snprintf(assessing->error, sizeof assessing->error, "-D: '%.200s' is no NAME=VALUE.",
-                     list->texts[i]);
-            return false;
-        }
-        snprintf(names[i], sizeof names[i], "%.*s", (int)bytes, list->texts[i]);
-        bindings[i] = (struct lower_binding){names[i], equals + 1};
-    }
-    return true;
-}
-
-/* Dependences of the loop at a line, by what is written there. */
-static bool open_source(struct assessing *assessing, const struct named *named,
-                        char *const *compiler)
-{
-    struct lower_binding bindings[LOWER_BINDINGS];
-    char names[LOWER_BINDINGS][128];
-    enum dependence_vertices vertices;
-    const char *path = own(assessing->settings)->source_graph;
-    if (!read_vertices(assessing, &vertices) || !read_bindings(assessing, bindings, names))
-        return false;
-    if (!named->target.line || !lower_is_source(named->path))
-        return true;
-    struct lower_request request = {.path = named->path,
-                                    .compiler = compiler,
-                                    .bindings = bindings,
-                                    .bindings_count = assessing->settings->keys.count,
-                                    .seconds = SOURCE_S};
-    assessing->source =
-        assess_source_open(assessing->profile, &request, named->target.line, &assessing->options);
-    if (assessing->source &&
-        (!path || assess_source_graph(assessing->source, vertices,
-                                      ends_with(path, ".dot") || ends_with(path, ".svg"),
-                                      &assessing->source_graph)))
-        return true;
-    snprintf(assessing->error, sizeof assessing->error, "%s.", base_status_text(BASE_NO_MEMORY));
-    return false;
-}
-
-static bool add_source(struct assessing *assessing, const struct named *named,
-                       char *const *compiler, const char *level)
-{
-    struct assess_made made;
-    bool good = assess_compile(named->path, compiler, level, &made, assessing->error);
-    return add_made(assessing, good, &made, named, level);
-}
-
-/* "O0,O1": each in turn. */
-static bool add_levels(struct assessing *assessing, const struct named *named,
-                       char *const *compiler)
-{
-    const char *levels = own(assessing->settings)->levels;
-    if (!open_source(assessing, named, compiler))
-        return false;
-    if (!levels)
-        return add_source(assessing, named, compiler, NULL);
-    for (unsigned count = 0; *levels; count++) {
-        char level[32];
-        if (count == LEVELS_MAX) {
-            snprintf(assessing->error, sizeof assessing->error,
-                     "--levels has more than %d levels: ask for the others by themselves.",
-                     LEVELS_MAX);
-            return false;
-        }
-        size_t bytes = strcspn(levels, ",");
-        const char *begin = *levels == '-' ? levels + 1 : levels;
-        snprintf(level, sizeof level, "%.*s", (int)(bytes - (size_t)(begin - levels)), begin);
-        if (!add_source(assessing, named, compiler, level))
-            return false;
-        levels += bytes + (levels[bytes] == ',');
-    }
-    return true;
-}
-
-/* What loops of a run executed. */
-static bool add_executed(struct assessing *assessing)
-{
-    struct binary_options symbols = symbol_options(assessing->settings);
-    bool wanted = own(assessing->settings)->schedule;
-    if (!assessing->profile->executed_windows_count) {
-        snprintf(assessing->error, sizeof assessing->error,
-                 "nothing is known of what the loops executed, and there is no schedule of it: "
-                 "'headroom limits --schedule FILE -- COMMAND' asks the exact engine.");
-        return !wanted;
-    }
-    enum base_status status =
-        assess_executed(assessing->profile, &symbols, &assessing->options,
-                        &assessing->memory.memory, wanted ? &assessing->schedule : NULL);
-    if (status != BASE_OK)
-        snprintf(assessing->error, sizeof assessing->error, "cannot schedule the loops: %s.",
-                 base_status_text(status));
-    return status == BASE_OK;
-}
-
-/* ---- what is made of them ------------------------------------------------------------------------------------ */
-
-struct showing {
-    struct assessing *assessing;
-    const struct report_options *options;
-};
-
-static enum base_status write_report(void *context, FILE *out)
-{
-    const struct showing *showing = context;
-    bool json = showing->assessing->settings->format == FORMAT_JSON;
-    return (json ? report_json : report_text)(showing->assessing->profile, showing->options, out);
-}
-
-static int print_report(struct assessing *assessing, const char *profile_path)
-{
-    const struct settings *settings = assessing->settings;
-    struct report_options options = {
-        .color = use_color(settings->color, STDOUT_FILENO),
-        .ascii = is_ascii_terminal(STDOUT_FILENO),
-        .width = terminal_width(STDOUT_FILENO),
-        .limit = settings->limit != UINT64_MAX     ? (unsigned)settings->limit
-                 : settings->format == FORMAT_JSON ? 0
-                                                   : PAIRS_IN_TEXT,
-        .profile_path = profile_path,
-    };
-    struct showing showing = {assessing, &options};
-    struct pager pager;
-    pager_begin(&pager, settings->format == FORMAT_TEXT);
-    enum base_status status = write_report(&showing, pager.out);
-    bool written = pager_end(&pager);
-    if (status == BASE_OK && written)
-        return 0;
-    say("cannot write the report: %s.",
-        status == BASE_OK || status == BASE_IO ? strerror(errno) : base_status_text(status));
-    return LIMITS_FAILED;
-}
-
-/* False; errno says why. */
-static bool cannot_write(struct assessing *assessing, const char *path)
-{
-    snprintf(assessing->error, sizeof assessing->error, "cannot write '%.4000s': %s.", path,
-             strerror(errno));
-    return false;
-}
-
-/* path: NULL: not asked for. */
-static bool write_text(struct assessing *assessing, const char *path, const struct util_text *text,
-                       bool drawn)
-{
-    struct replacement file;
-    if (!path)
-        return true;
-    if (!replace_begin(&file, path))
-        return cannot_write(assessing, path);
-    bool good = drawn ? assess_svg(text, file.out, assessing->error)
-                      : fwrite(text->bytes, 1, text->count, file.out) == text->count;
-    bool whole = replace_end(&file, good);
-    if (!whole && (good || !drawn))
-        return cannot_write(assessing, path);
-    return good && whole;
-}
-
-static bool write_graph(struct assessing *assessing)
-{
-    const char *path = own(assessing->settings)->graph;
-    return write_text(assessing, path, &assessing->graph, path && ends_with(path, ".svg"));
-}
-
-static bool write_source_graph(struct assessing *assessing)
-{
-    const char *path = own(assessing->settings)->source_graph;
-    size_t rows = assessing->profile->limit_sources_count;
-    if (path && !assessing->source_graph.count) {
-        const char *reason = rows ? assessing->profile->limit_sources[0].reason : NULL;
-        snprintf(assessing->error, sizeof assessing->error,
-                 "there are no dependences of a source to write: %.4000s",
-                 reason ? reason : "name a line of one, and its compiler behind --.");
-        return false;
-    }
-    return write_text(assessing, path, &assessing->source_graph, path && ends_with(path, ".svg"));
-}
-
-static bool write_schedule(struct assessing *assessing)
-{
-    return write_text(assessing, own(assessing->settings)->schedule, &assessing->schedule, false);
-}
-
-static bool write_texts(struct assessing *assessing)
-{
-    return write_graph(assessing) && write_source_graph(assessing) && write_schedule(assessing);
-}
-
-static int conclude(struct assessing *assessing)
-{
-    const struct settings *settings = assessing->settings;
-    if (!write_texts(assessing) ||
-        (settings->output && profile_write(assessing->profile, settings->output, assessing->error,
-                                           sizeof assessing->error) != BASE_OK)) {
-        say("%s", assessing->error);
-        return LIMITS_FAILED;
-    }
-    return settings->quiet ? 0 : print_report(assessing, settings->output);
-}
-
 /* ---- by what was asked for --------------------------------------------------------------------------------------- */
 
-static bool begin(struct assessing *assessing, const struct settings *settings)
+static bool begin(struct limits_work *work, const struct settings *settings)
 {
     char why[256];
-    *assessing = (struct assessing){.settings = settings};
-    if (own(settings)->latency) {
-        if (!bounds_latencies_read(own(settings)->latency, &assessing->latencies, why,
+    *work = (struct limits_work){.settings = settings};
+    if (limits_own(settings)->latency) {
+        if (!bounds_latencies_read(limits_own(settings)->latency, &work->latencies, why,
                                    sizeof why)) {
-            snprintf(assessing->error, sizeof assessing->error, "--latency: %s.", why);
+            snprintf(work->error, sizeof work->error, "--latency: %s.", why);
             return false;
         }
-        assessing->options.latencies = &assessing->latencies;
+        work->options.latencies = &work->latencies;
     }
-    if (own(settings)->graph) {
-        assessing->options.graph = &assessing->graph;
-        assessing->options.drawn =
-            ends_with(own(settings)->graph, ".dot") || ends_with(own(settings)->graph, ".svg");
+    if (limits_own(settings)->graph) {
+        work->options.graph = &work->graph;
+        work->options.drawn = limits_ends_with(limits_own(settings)->graph, ".dot") ||
+                              limits_ends_with(limits_own(settings)->graph, ".svg");
     }
-    if (own(settings)->only) {
-        read_place(own(settings)->only, &assessing->only);
-        assessing->options.only = &assessing->only.target;
+    if (limits_own(settings)->only) {
+        limits_read_place(limits_own(settings)->only, &work->only);
+        work->options.only = &work->only.target;
     }
-    return open_model(assessing);
+    return open_model(work);
 }
 
-static void end(struct assessing *assessing)
+static void end(struct limits_work *work)
 {
-    model_close(assessing->model);
-    profile_free(assessing->profile);
-    assess_source_close(assessing->source);
-    util_text_free(&assessing->graph);
-    util_text_free(&assessing->source_graph);
-    util_text_free(&assessing->schedule);
+    model_close(work->model);
+    profile_free(work->profile);
+    assess_source_close(work->source);
+    util_text_free(&work->graph);
+    util_text_free(&work->source_graph);
+    util_text_free(&work->schedule);
 }
 
 /* Models of memory: what is executed is scheduled with each. */
-static bool begin_memory(struct assessing *assessing)
+static bool begin_memory(struct limits_work *work)
 {
     char why[256];
-    const struct limits_settings *settings = own(assessing->settings);
-    assessing->memory = (struct memory_choice){.models = settings->memory,
-                                               .here = strcmp(settings->machine, "here") == 0,
-                                               .by_hand = assessing->options.latencies};
-    if (memory_choose(&assessing->memory, why, sizeof why))
+    const struct limits_settings *settings = limits_own(work->settings);
+    work->memory = (struct memory_choice){.models = settings->memory,
+                                          .here = strcmp(settings->machine, "here") == 0,
+                                          .by_hand = work->options.latencies};
+    if (memory_choose(&work->memory, why, sizeof why))
         return true;
-    snprintf(assessing->error, sizeof assessing->error, "--memory: %s.", why);
+    snprintf(work->error, sizeof work->error, "--memory: %s.", why);
     return false;
 }
 
-static bool begin_profile(struct assessing *assessing, int count, char **operands)
+static bool begin_profile(struct limits_work *work, int count, char **operands)
 {
-    assessing->profile = profile_new();
-    if (assessing->profile && profile_begin_static(assessing->profile, "limits", "cycles",
-                                                   HEADROOM_VERSION, operands, (size_t)count))
+    work->profile = profile_new();
+    if (work->profile && profile_begin_static(work->profile, "limits", "cycles", HEADROOM_VERSION,
+                                              operands, (size_t)count))
         return true;
-    snprintf(assessing->error, sizeof assessing->error, "%s.", base_status_text(BASE_NO_MEMORY));
+    snprintf(work->error, sizeof work->error, "%s.", base_status_text(BASE_NO_MEMORY));
     return false;
 }
 
 /* Options that are of sources alone. */
 static bool names_source(const struct settings *settings)
 {
-    return own(settings)->source_graph || own(settings)->vertices || settings->keys.count;
+    return limits_own(settings)->source_graph || limits_own(settings)->vertices ||
+           settings->keys.count;
 }
 
 /* compiler: NULL: none was given. */
 static int limits_of_file(const struct settings *settings, int count, char **operands,
                           char *const *compiler)
 {
-    struct assessing assessing;
-    struct named named;
+    struct limits_work work;
+    struct limits_named named;
     int code = LIMITS_FAILED;
-    bool good = begin(&assessing, settings) && begin_profile(&assessing, count, operands) &&
-                read_named(operands[0], &named, assessing.error);
-    if (good && !compiler && (own(settings)->levels || names_source(settings))) {
-        end(&assessing);
+    bool good = begin(&work, settings) && begin_profile(&work, count, operands) &&
+                limits_read_named(operands[0], &named, work.error);
+    if (good && !compiler && (limits_own(settings)->levels || names_source(settings))) {
+        end(&work);
         return say_usage("limits", "%s needs a source file, and a compiler behind --",
-                         own(settings)->levels ? "--levels" : "what is asked of a source");
+                         limits_own(settings)->levels ? "--levels" : "what is asked of a source");
     }
     if (good)
-        good = compiler                         ? add_levels(&assessing, &named, compiler)
-               : is_assembly(named.path)        ? add_assembly(&assessing, &named)
-               : assess_is_unlinked(named.path) ? add_unlinked(&assessing, &named)
-                                                : add_file(&assessing, named.path, &named, NULL);
+        good = compiler                         ? limits_add_levels(&work, &named, compiler)
+               : limits_is_assembly(named.path) ? limits_add_assembly(&work, &named)
+               : assess_is_unlinked(named.path) ? limits_add_unlinked(&work, &named)
+                                                : limits_add_file(&work, named.path, &named, NULL);
     if (good)
-        code = conclude(&assessing);
+        code = limits_conclude(&work);
     else
-        say("%s", assessing.error);
-    end(&assessing);
+        say("%s", work.error);
+    end(&work);
     return code;
 }
 
@@ -533,39 +144,39 @@ static size_t loops_asked_for(const struct settings *settings)
 }
 
 /* False: why is said in the error. */
-static bool assess_run(struct assessing *assessing)
+static bool assess_run(struct limits_work *work)
 {
-    struct binary_options symbols = symbol_options(assessing->settings);
-    enum base_status status = assess_profile(assessing->profile, &symbols, &assessing->options,
-                                             loops_asked_for(assessing->settings));
+    struct binary_options symbols = symbol_options(work->settings);
+    enum base_status status =
+        assess_profile(work->profile, &symbols, &work->options, loops_asked_for(work->settings));
     if (status != BASE_OK)
-        snprintf(assessing->error, sizeof assessing->error, "cannot find the loops of the run: %s.",
+        snprintf(work->error, sizeof work->error, "cannot find the loops of the run: %s.",
                  base_status_text(status));
-    else if (!assessing->profile->limit_runs_count)
-        snprintf(assessing->error, sizeof assessing->error,
-                 own(assessing->settings)->only
+    else if (!work->profile->limit_runs_count)
+        snprintf(work->error, sizeof work->error,
+                 limits_own(work->settings)->only
                      ? "no sample of CPU time was taken in a loop of '%s'."
                      : "no sample of CPU time was taken in a loop.",
-                 own(assessing->settings)->only);
-    return status == BASE_OK && assessing->profile->limit_runs_count;
+                 limits_own(work->settings)->only);
+    return status == BASE_OK && work->profile->limit_runs_count;
 }
 
 /* The report is of the loops alone, whatever the profile holds. */
 static int limits_of_profile(const struct settings *settings)
 {
-    struct assessing assessing;
+    struct limits_work work;
     int code = LIMITS_FAILED;
-    bool good = begin(&assessing, settings) && begin_memory(&assessing) &&
-                profile_read(own(settings)->profile, &assessing.profile, assessing.error,
-                             sizeof assessing.error) == BASE_OK;
-    good = good && assess_run(&assessing) && add_executed(&assessing);
+    bool good = begin(&work, settings) && begin_memory(&work) &&
+                profile_read(limits_own(settings)->profile, &work.profile, work.error,
+                             sizeof work.error) == BASE_OK;
+    good = good && assess_run(&work) && limits_add_executed(&work);
     if (good) {
-        assessing.profile->run.verb = "limits";
-        code = conclude(&assessing);
+        work.profile->run.verb = "limits";
+        code = limits_conclude(&work);
     } else {
-        say("%s", assessing.error);
+        say("%s", work.error);
     }
-    end(&assessing);
+    end(&work);
     return code;
 }
 
@@ -573,101 +184,100 @@ static int limits_of_profile(const struct settings *settings)
 
 static void prepare(struct recording *recording)
 {
-    struct assessing *assessing = recording->sequel_state;
-    sequel_prepare(&assessing->sequel, recording);
+    struct limits_work *work = recording->sequel_state;
+    sequel_prepare(&work->sequel, recording);
 }
 
-static bool bound_run(struct recording *recording, struct assessing *assessing, bool goes_on)
+static bool bound_run(struct recording *recording, struct limits_work *work, bool goes_on)
 {
-    if (profile_read(recording->written, &assessing->profile, assessing->error,
-                     sizeof assessing->error) != BASE_OK ||
-        !assess_run(assessing))
+    if (profile_read(recording->written, &work->profile, work->error, sizeof work->error) !=
+            BASE_OK ||
+        !assess_run(work))
         return false;
-    if (goes_on)
-        sequel_clock(&assessing->sequel, assessing->profile);
-    return sequel_replace(recording, assessing->profile, assessing->error);
+    if (goes_on && work->profile->limit_loops_count)
+        sequel_clock(&work->sequel, work->profile);
+    return sequel_replace(recording, work->profile, work->error);
 }
 
 /* Is there a run under the exact engine? */
 static bool counts(const struct settings *settings)
 {
-    return own(settings)->measure || own(settings)->schedule;
+    return limits_own(settings)->measure || limits_own(settings)->schedule;
 }
 
 /* Schedules of what that run has seen executed. */
-static bool schedule_run(struct recording *recording, struct assessing *assessing)
+static bool schedule_run(struct recording *recording, struct limits_work *work)
 {
-    profile_free(assessing->profile);
-    assessing->profile = NULL;
-    return profile_read(recording->written, &assessing->profile, assessing->error,
-                        sizeof assessing->error) == BASE_OK &&
-           add_executed(assessing) &&
-           sequel_replace(recording, assessing->profile, assessing->error) &&
-           write_schedule(assessing);
+    profile_free(work->profile);
+    work->profile = NULL;
+    return profile_read(recording->written, &work->profile, work->error, sizeof work->error) ==
+               BASE_OK &&
+           limits_add_executed(work) && sequel_replace(recording, work->profile, work->error) &&
+           limits_write_schedule(work);
 }
 
 /* Bounds, and by another run how often the loops were executed. */
 static void attach(struct recording *recording)
 {
-    struct assessing *assessing = recording->sequel_state;
-    bool goes_on = assessing->further.deep && sequel_goes_on(&assessing->sequel, recording);
-    if (!bound_run(recording, assessing, goes_on) || !write_graph(assessing)) {
-        say("%s", assessing->error);
+    struct limits_work *work = recording->sequel_state;
+    bool goes_on = work->further.deep && sequel_goes_on(&work->sequel, recording);
+    if (!bound_run(recording, work, goes_on) || !limits_write_graph(work)) {
+        say("%s", work->error);
         return;
     }
-    if (!goes_on)
+    if (!goes_on || !work->profile->limit_loops_count)
         return;
     recording_note_signals();
-    if (own(assessing->settings)->ceiling)
-        deep_ceiling(recording, &assessing->sequel, assessing->model);
-    if (counts(assessing->settings) && !recording_signalled())
-        deep_iterations(recording, &assessing->sequel);
-    if (assessing->memory.memory.models >> EXECUTED_EXPECTED & 1 && !recording_signalled())
-        deep_distances(recording, &assessing->sequel);
+    if (limits_own(work->settings)->ceiling)
+        deep_ceiling(recording, &work->sequel, work->model);
+    if (counts(work->settings) && !recording_signalled())
+        deep_iterations(recording, &work->sequel);
+    if (work->memory.memory.models >> EXECUTED_EXPECTED & 1 && !recording_signalled())
+        deep_distances(recording, &work->sequel);
     launch_signals_release();
-    if (counts(assessing->settings) && !schedule_run(recording, assessing))
-        say("%s", assessing->error);
+    if (counts(work->settings) && !schedule_run(recording, work))
+        say("%s", work->error);
 }
 
 static const struct recording_sequel limits_sequel = {.prepare = prepare, .run = attach};
 
 static bool runs_again(const struct settings *settings)
 {
-    return counts(settings) || own(settings)->ceiling;
+    return counts(settings) || limits_own(settings)->ceiling;
 }
 
 /* Asked before the runs: they may take long. */
-static bool can_write(struct assessing *assessing, const char *path)
+static bool can_write(struct limits_work *work, const char *path)
 {
     struct replacement file;
     if (!path)
         return true;
     if (!replace_begin(&file, path))
-        return cannot_write(assessing, path);
+        return limits_cannot_write(work, path);
     replace_end(&file, false);
     return true;
 }
 
 static int limits_of_run(const struct settings *settings, int count, char **command)
 {
-    struct assessing assessing;
+    struct limits_work work;
     int code = check_engine(settings, "limits", count);
     if (code)
         return code;
-    if (!begin(&assessing, settings) || (counts(settings) && !begin_memory(&assessing)) ||
-        !can_write(&assessing, own(settings)->graph) ||
-        !can_write(&assessing, own(settings)->schedule)) {
-        say("%s", assessing.error);
-        end(&assessing);
+    if (!begin(&work, settings) || (counts(settings) && !begin_memory(&work)) ||
+        !can_write(&work, limits_own(settings)->graph) ||
+        !can_write(&work, limits_own(settings)->schedule)) {
+        say("%s", work.error);
+        end(&work);
         return 125;
     }
-    assessing.further =
-        (struct run_settings){.deep = runs_again(settings), .max_s = own(settings)->max_s};
-    assessing.sequel.settings = &assessing.further;
-    assessing.sequel.levels = assessing.memory.levels;
-    assessing.sequel.levels_count = assessing.memory.levels_count;
-    code = live_run(settings, "limits", WIRE_LOAD, command, &limits_sequel, &assessing);
-    end(&assessing);
+    work.further =
+        (struct run_settings){.deep = runs_again(settings), .max_s = limits_own(settings)->max_s};
+    work.sequel.settings = &work.further;
+    work.sequel.levels = work.memory.levels;
+    work.sequel.levels_count = work.memory.levels_count;
+    code = live_run(settings, "limits", WIRE_LOAD, command, &limits_sequel, &work);
+    end(&work);
     return code;
 }
 
@@ -675,27 +285,28 @@ static int limits_of_run(const struct settings *settings, int count, char **comm
 
 static int limits_of_blocks(const struct settings *settings, int count, char **operands)
 {
-    struct assessing assessing;
+    struct limits_work work;
     int code = LIMITS_FAILED;
     if (count)
         return say_usage("limits",
                          "--hex and --hex-file stand for a file or command, and '%s' is another",
                          operands[0]);
-    if (own(settings)->hex && own(settings)->hex_file)
+    if (limits_own(settings)->hex && limits_own(settings)->hex_file)
         return say_usage("limits", "--hex and --hex-file exclude each other");
-    if (own(settings)->levels || own(settings)->graph || own(settings)->schedule ||
-        own(settings)->profile || own(settings)->measure || own(settings)->ceiling ||
-        own(settings)->memory || own(settings)->only || own(settings)->max_s ||
+    if (limits_own(settings)->levels || limits_own(settings)->graph ||
+        limits_own(settings)->schedule || limits_own(settings)->profile ||
+        limits_own(settings)->measure || limits_own(settings)->ceiling ||
+        limits_own(settings)->memory || limits_own(settings)->only || limits_own(settings)->max_s ||
         names_source(settings) || settings->output)
         return say_usage(
             "limits",
             "--hex and --hex-file go with --machine, --latency, --loop and --format alone");
-    if (begin(&assessing, settings)) {
-        code = blocks_answer(&(struct blocks_request){.text = own(settings)->hex,
-                                                      .file = own(settings)->hex_file,
-                                                      .model = assessing.model,
-                                                      .latencies = assessing.options.latencies,
-                                                      .loop = own(settings)->loop,
+    if (begin(&work, settings)) {
+        code = blocks_answer(&(struct blocks_request){.text = limits_own(settings)->hex,
+                                                      .file = limits_own(settings)->hex_file,
+                                                      .model = work.model,
+                                                      .latencies = work.options.latencies,
+                                                      .loop = limits_own(settings)->loop,
                                                       .json = settings->format == FORMAT_JSON},
                              stdout);
         if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -703,16 +314,16 @@ static int limits_of_blocks(const struct settings *settings, int count, char **o
             code = LIMITS_FAILED;
         }
     } else {
-        say("%s", assessing.error);
+        say("%s", work.error);
     }
-    end(&assessing);
+    end(&work);
     return code;
 }
 
 /* Options that do not go together. 0: they do. */
 static int check_options(const struct settings *settings, int files)
 {
-    const struct limits_settings *limits = own(settings);
+    const struct limits_settings *limits = limits_own(settings);
     if (limits->loop)
         return say_usage("limits", "--loop is for --hex and --hex-file");
     if (limits->max_s && !runs_again(settings))
@@ -735,9 +346,9 @@ static int check_options(const struct settings *settings, int files)
 
 static int limits_run(const struct settings *settings, int count, char **operands)
 {
-    if (strcmp(own(settings)->machine, "list") == 0)
+    if (strcmp(limits_own(settings)->machine, "list") == 0)
         return list_machines() ? 0 : LIMITS_FAILED;
-    if (own(settings)->hex || own(settings)->hex_file)
+    if (limits_own(settings)->hex || limits_own(settings)->hex_file)
         return limits_of_blocks(settings, count, operands);
     int files = 0;
     while (files < count && strcmp(operands[files], "--") != 0)
@@ -749,7 +360,7 @@ static int limits_run(const struct settings *settings, int count, char **operand
     int code = check_options(settings, files);
     if (code)
         return code;
-    if (own(settings)->profile)
+    if (limits_own(settings)->profile)
         return count ? say_usage("limits",
                                  "--profile stands for a file or command, and '%s' is another",
                                  operands[0])

@@ -193,7 +193,7 @@ static const struct option_spec map_options[] = {
     {"profile", 0, OPTION_PROFILE, OWN(map_settings, profile), .argument = "PROFILE",
      .help =
          "Print beside each instruction its share of what PROFILE measured of this program: CPU "
-         "time, else wasted bytes, else reuses."},
+         "time, else wasted bytes, else reuses, else instructions executed, by the paths counted."},
     {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
      .help = "Write the answer to FILE as a profile, which 'headroom report', 'diff', 'check', "
              "'export' and 'view' read; an existing one is kept as FILE.old. Default: none."},

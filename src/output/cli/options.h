@@ -77,7 +77,7 @@ struct settings {
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
     int paper_bins, call_sites, metric, by, all_frames;
     int modules, no_cache, no_contexts; /* paths under the exact engine */
-    uint64_t rate, period, limit, seed, min_executions;
+    uint64_t rate, period, limit, seed, min_executions, jobs;
     double fp_tolerance, share, access_rate, hot, level;
     double budget; /* 0: the usual one */
     struct cache_shape caches[CACHE_MAX];

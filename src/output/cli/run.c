@@ -45,7 +45,11 @@ static const struct option_spec run_options[] = {
          "waited for; and once more under the exact engine to find cache lines that "
          "threads take from each other, as 'headroom sharing' does. Runs under the exact engine "
          "share the time that is left evenly. The three loops with most CPU time are bounded, "
-         "as by 'headroom limits --measure', which takes one more such run. Input, output and exit "
+         "as by 'headroom limits --measure', which takes one more such run, and before all these "
+         "runs tried with their data in the first-level cache, as 'headroom ceiling' does, in a "
+         "run of their own; changes of their nests that "
+         "would miss less are computed, as by 'headroom locality --suggest', where LLVM 19 is "
+         "installed and their source can be read. Input, output and exit "
          "status are as with --repeat; if a run "
          "fails or does not fit into its time, that is said, and its findings are those "
          "of the samples."},

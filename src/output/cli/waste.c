@@ -11,6 +11,9 @@ static int waste_run(const struct settings *settings, int count, char **operands
     if (!code && settings->exact && settings->seed && settings->share >= 1)
         code = say_usage("waste", "--seed belongs to sampling, and --exact samples nothing without "
                                   "--sample-locations");
+    if (!code && settings->jobs > 1 && settings->share < 1)
+        code = say_usage("waste", "--jobs belongs to counts of all locations, and "
+                                  "--sample-locations leaves most of them out");
     if (code)
         return code;
     if (settings->exact)
@@ -41,15 +44,19 @@ static const struct option_spec waste_options[] = {
              "compares bits. Default: 1%."},
     {"sample-locations", 0, OPTION_REAL, FIELD(share), .low = 1e-4, .high = 1, .argument = "SHARE",
      .engine = ENGINE_EXACT,
-     .help = "Follow only this share of all locations (16 aligned bytes each), chosen by a hash of "
-             "their address, others from time to time. Faster; figures are estimates with "
-             "intervals. For programs that take longer than a minute with --exact, try 0.01. "
-             "Default: 1, all of them."},
+     .help = "Follow only this share of all locations (16 aligned bytes each) at a time, chosen by "
+             "a hash of their address and changed at short intervals. Faster; figures are "
+             "estimates with intervals. For programs that take longer than a minute with --exact, "
+             "try 0.01. Default: 1, all of them."},
+    {"jobs", 'j', OPTION_NUMBER, FIELD(jobs), .low = 1, .high = 64, .argument = "N",
+     .engine = ENGINE_EXACT,
+     .help = "Count with N threads: the program's own, and N - 1 besides. Results are the same for "
+             "any number. Default: 1."},
     OPTION_FOLLOW,
     {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
      .help = "Seed of the random choices, for repeatable experiments; 0, the default, takes it "
              "from the clock; with the count source it is always the same. With "
-             "--sample-locations: another seed, other locations; 0 always means the same."},
+             "--sample-locations, another seed selects other locations, and 0 always the same."},
     OPTION_TRACE,
     OPTIONS_REPORT,
     OPTIONS_GROUPS,

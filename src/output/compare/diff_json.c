@@ -124,11 +124,6 @@ static bool changes_member(struct json *json, const struct diff *diff, unsigned 
     return true;
 }
 
-static double locations_of(const struct profile *profile)
-{
-    return profile->waste_samples_count ? profile->waste_samples[0].share : 1;
-}
-
 enum base_status diff_json(struct profile *before, struct profile *after,
                            const struct diff_options *options, FILE *out)
 {
@@ -143,7 +138,7 @@ enum base_status diff_json(struct profile *before, struct profile *after,
     json_text(&json, "verb", before->run.verb);
     json_text(&json, "engine", before->run.engine);
     json_flag(&json, "exact", diff.exact);
-    const double shares[2] = {locations_of(before), locations_of(after)};
+    const double shares[2] = {profile_waste_share(before), profile_waste_share(after)};
     if (shares[0] < 1 || shares[1] < 1)
         amounts_member(&json, "sample_locations", shares);
     json_decimal(&json, "level", options->level, 6);

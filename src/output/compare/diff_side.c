@@ -104,6 +104,19 @@ struct compare_finding *diff_add(struct diff_side *side, const struct diff_part 
     return &side->findings[side->findings_count - 1];
 }
 
+struct compare_finding *diff_add_line(struct diff_side *side, const struct diff_part *part,
+                                      uint32_t kind, uint32_t row, uint64_t key, const char *file,
+                                      uint32_t line)
+{
+    struct compare_finding *made = diff_add(side, part, kind, row);
+    if (!made)
+        return NULL;
+    made->functions[0] = key;
+    made->exact[0] = base_mix64(diff_hash_text(key, file ? name_base(file) : NULL) + line);
+    made->lines[0] = line;
+    return made;
+}
+
 struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_part *part,
                                       uint32_t kind, uint32_t row)
 {
@@ -134,6 +147,12 @@ struct diff_figure *diff_add_figure(struct diff_side *side, const char *prefix, 
         return NULL;
     }
     return &side->figures[side->figures_count - 1];
+}
+
+bool diff_has_state(const struct diff_side *side, const struct diff_part *part)
+{
+    (void)side;
+    return part->state != NULL;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

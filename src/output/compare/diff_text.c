@@ -61,15 +61,10 @@ static const char *untested_reason(const struct diff *diff)
     return recorded && recorded->compare ? recorded->compare->untested : NULL;
 }
 
-/* Of which locations an exact recording tells. */
-static double share_of(const struct profile *profile)
-{
-    return profile->waste_samples_count ? profile->waste_samples[0].share : 1;
-}
-
 static void add_shares(const struct diff *diff, char *line, size_t bytes)
 {
-    double before = share_of(diff->sides[0].profile), after = share_of(diff->sides[1].profile);
+    double before = profile_waste_share(diff->sides[0].profile);
+    double after = profile_waste_share(diff->sides[1].profile);
     if (before < 1 || after < 1)
         print_add(line, bytes,
                   " Exact recordings of %.3g %% of all locations before, %.3g %% after.",

@@ -140,6 +140,10 @@ struct analysis_compare {
  * memory. */
 struct compare_finding *diff_add(struct diff_side *side, const struct diff_part *part,
                                  uint32_t kind, uint32_t row);
+/* With the keys of one that is at a line. key: of what stays when the program moves, its function included; file may be NULL. */
+struct compare_finding *diff_add_line(struct diff_side *side, const struct diff_part *part,
+                                      uint32_t kind, uint32_t row, uint64_t key, const char *file,
+                                      uint32_t line);
 /* With the keys of the pair's contexts, which ends() gives. */
 struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_part *part,
                                       uint32_t kind, uint32_t row);
@@ -152,6 +156,9 @@ struct diff_figure *diff_add_figure(struct diff_side *side, const char *prefix, 
 uint64_t diff_hash_text(uint64_t hash, const char *text);
 /* By base name; of the program itself "": it may be built under another one. */
 const char *diff_module_name(const struct diff_side *side, uint32_t module);
+
+/* is_unsummed of a verb whose `begin` leaves the state NULL where a profile has none of its findings. */
+bool diff_has_state(const struct diff_side *side, const struct diff_part *part);
 
 /* Do the numbers differ? Then error says that the profiles' `what` does. */
 bool diff_numbers_differ(const char *what, double before, double after, char *error,

@@ -44,6 +44,10 @@ void json_address(struct json *json, const char *name, uint64_t address);
 void json_flag(struct json *json, const char *name, bool value);
 void json_signed(struct json *json, const char *name, int64_t value);
 void json_seconds(struct json *json, const char *name, double value);
+/* "name": [low, high]; null if it is not known */
+void json_range(struct json *json, const char *name, bool known, double low, double high,
+                int digits);
+/* The member "ci95" */
 void json_interval(struct json *json, const struct profile_share *share);
 void json_texts(struct json *json, const char *name, const struct profile_text *texts,
                 size_t count);

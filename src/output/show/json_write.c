@@ -161,18 +161,24 @@ void json_seconds(struct json *json, const char *name, double value)
         json_number(json, value, 9);
 }
 
-void json_interval(struct json *json, const struct profile_share *share)
+void json_range(struct json *json, const char *name, bool known, double low, double high,
+                int digits)
 {
-    json_key(json, "ci95");
-    if (!share->known) {
+    json_key(json, name);
+    if (!known) {
         json_raw(json, "null");
         return;
     }
     putc('[', json->out);
-    json_number(json, share->low, 6);
+    json_number(json, low, digits);
     putc(',', json->out);
-    json_number(json, share->high, 6);
+    json_number(json, high, digits);
     putc(']', json->out);
+}
+
+void json_interval(struct json *json, const struct profile_share *share)
+{
+    json_range(json, "ci95", share->known, share->low, share->high, 6);
 }
 
 void json_texts(struct json *json, const char *name, const struct profile_text *texts, size_t count)

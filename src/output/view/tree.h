@@ -29,6 +29,8 @@ struct analysis_view {
     /* Names the lines of source files around which its part of the report is to be quoted
        (page_add_line), besides those of frames. */
     void (*lines)(struct page_lines *lines, const struct profile *profile);
+    /* What the page of such a profile is named after, where that is not the first word of its command. */
+    const char *(*subject)(const struct profile *profile);
 };
 
 /* ---- for slots ------------------------------------------------------------------------------- */

@@ -126,10 +126,10 @@ static void title(const struct profile *profile, FILE *out)
 {
     fputs("headroom ", out);
     text_write(profile->run.verb, out);
-    /* Where nothing was run, the command is a compiler's. */
-    const char *subject = profile->locality_runs_count ? profile->locality_runs[0].path
-                          : profile->arguments_count   ? profile->arguments[0].text
-                                                       : NULL;
+    const struct analysis *verb = analysis_find(profile->run.verb);
+    const char *subject = profile->arguments_count ? profile->arguments[0].text : NULL;
+    if (verb && verb->view && verb->view->subject)
+        subject = verb->view->subject(profile);
     if (subject) {
         fputs(": ", out);
         text_write(name_base(subject), out);

@@ -203,6 +203,8 @@ void objects_after_fork(void);
 
 /* At the start, in the main thread. */
 void allocate_start(void);
+/* In handlers, at each tick of a thread that samples. */
+void allocate_tick(void);
 /* Is that one of the agent's thread-local variables there? */
 bool allocate_owns(uint64_t address);
 
@@ -303,9 +305,15 @@ struct agent_sharing {
     uint64_t armed_ns;  /* when the watch began, */
     uint64_t others_ns; /* and the CPU time of the entry's thread then; 0: not known */
     uint64_t began_ns;  /* when the thread did */
-    uint32_t serial;    /* of its latest entry */
-    uint16_t number;    /* of the thread in its process */
-    bool sampled;       /* ever */
+    struct agent_turn {
+        struct agent_watch watch;
+        struct wire_meeting meeting; /* what is to be logged */
+        struct agent_waits since;
+        bool open;
+    } turn;          /* a meeting about which it is asked how often the thread waits */
+    uint32_t serial; /* of its latest entry */
+    uint16_t number; /* of the thread in its process */
+    bool sampled;    /* ever */
 };
 
 /* In place of a kind of detect's: the attempt is to be published. */

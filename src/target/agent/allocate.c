@@ -4,8 +4,14 @@
  * next definition by a jump: the real function sees its caller's arguments, stack and return address, and does what it
  * does alone. One allocation in so many bytes is recorded with its calling context (heap.c), so that large blocks are
  * nearly always and small ones as often as their share of memory. How many bytes follows from what recording costs:
- * about a two-hundredth of the thread's time. A program that allocates seldom has all of its blocks recorded; one that allocates
- * much, the first of each size from each caller: what is allocated once, as it begins, is often what all of it uses.
+ * about a two-hundredth of the thread's time. A program that allocates seldom has all of its blocks recorded.
+ *
+ * What is allocated a few times is often what all of a program uses, and small beside what it allocates all the time. So each site, a caller with
+ * a size, has blocks recorded beside those, for another two-hundredth of the process's time; the fewer it has had, the
+ * sooner it has the next one. (A leaky bucket of time: a site has to find it the fuller, the more of its blocks were recorded.) Ticks
+ * open sites again as the bucket fills: a malloc of a closed one reads a byte, and no clock. Rejected: the first block of each
+ * site alone, since a database that is opened, closed and opened again has no name then; opening a site as its block is
+ * freed, which a loop that allocates and frees would pay for each time.
  *
  * Frees have to be seen only of blocks that were recorded, or that hold an address which another thread is
  * asked about (agent_generation): two bytes of tables say whether a free is of interest.
@@ -41,9 +47,16 @@ enum {
     EARLY_ALIGNMENT = 16,
     UNKNOWN_BYTES = 4096, /* of a block that is freed: too many are harmless */
     SITES_BITS = 12,
-    FIRSTS_MAX = 1024, /* some microseconds each */
+    SITES = 1 << SITES_BITS,
+    SITES_A_TICK = 256, /* looked at: all of them in 16 ticks */
+    PARTS = 64,         /* of the bucket: for each block that a site has had recorded */
+    PARTS_MOST = 48,
+    COST_MOST = 1 << 17, /* charged for one block: a longer time is somebody else's turn */
 };
 static const uint64_t interval_most = UINT64_C(1) << 50, never = UINT64_C(1) << 62;
+/* Time stamps, some tenths of a second: recording has its part of them, two milliseconds, to spend at once. As programs begin they allocate
+   much that they keep, and each context is a new one, which takes long. */
+static const uint64_t bucket = UINT64_C(1) << 31;
 
 /* Of each thread; all zero at first. */
 static __thread struct clock {
@@ -58,9 +71,12 @@ static __thread struct clock {
 } own;
 static _Atomic uint64_t usual_interval; /* some thread's: for those that begin */
 
-/* By hash of a caller and a size: not 0: no first block is recorded there any more. Two of the same hash are one. */
-static uint8_t sites[1 << SITES_BITS];
-static _Atomic uint32_t firsts;
+/* By hash of a caller and a size, two of the same hash are one: is the next block there recorded? */
+enum { SITE_OPEN, SITE_CLOSED, SITE_CLOSED_FOR_EVER };
+static uint8_t sites[SITES];
+static uint8_t times[SITES];        /* blocks recorded there, PARTS_MOST at most */
+static _Atomic uint64_t full_again; /* time stamp at which the bucket is full */
+static _Atomic uint32_t next_site;  /* that a tick looks at */
 
 bool allocate_owns(uint64_t address)
 {
@@ -245,20 +261,59 @@ static inline uint8_t *site_of(const void *caller, size_t bytes)
     return &sites[key >> (64 - SITES_BITS)];
 }
 
-static void no_more_firsts(void)
+static void close_all(void)
 {
-    for (size_t i = 0; i < sizeof sites; i++)
-        __atomic_store_n(&sites[i], 1, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < SITES; i++)
+        __atomic_store_n(&sites[i], SITE_CLOSED_FOR_EVER, __ATOMIC_RELAXED);
 }
 
-/* Is it the first one there? */
-static bool take_first(uint8_t *site)
+/* May a block be recorded where so many were? */
+static bool is_affordable(uint8_t count, uint64_t now)
 {
-    if (__atomic_exchange_n(site, 1, __ATOMIC_RELAXED))
-        return false;
-    if (atomic_fetch_add_explicit(&firsts, 1, memory_order_relaxed) == FIRSTS_MAX)
-        no_more_firsts();
-    return true;
+    uint64_t full = atomic_load_explicit(&full_again, memory_order_relaxed);
+    uint64_t missing = full > now ? (full - now) / COST_SHARE : 0;
+    return missing + (count + UINT64_C(1)) * (bucket / PARTS) <= bucket;
+}
+
+static void spend(uint64_t began, uint64_t now)
+{
+    uint64_t cost = now - began < COST_MOST ? now - began : COST_MOST;
+    uint64_t full = atomic_load_explicit(&full_again, memory_order_relaxed), later;
+    do
+        later = (full > now ? full : now) + cost * COST_SHARE;
+    while (!atomic_compare_exchange_weak_explicit(&full_again, &full, later, memory_order_relaxed,
+                                                  memory_order_relaxed));
+}
+
+/* Who closes an open site may record its block. */
+static bool take_site(uint8_t *site)
+{
+    uint8_t open = SITE_OPEN;
+    return __atomic_compare_exchange_n(site, &open, SITE_CLOSED, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+}
+
+/* One more was recorded there; it stays open for the next one if there is time for that. */
+static void return_site(uint8_t *site)
+{
+    uint8_t *count = &times[site - sites], now = __atomic_load_n(count, __ATOMIC_RELAXED);
+    if (now < PARTS_MOST)
+        __atomic_store_n(count, ++now, __ATOMIC_RELAXED);
+    if (is_affordable(now, time_stamp()))
+        __atomic_store_n(site, SITE_OPEN, __ATOMIC_RELAXED);
+}
+
+void allocate_tick(void)
+{
+    uint32_t first = atomic_fetch_add_explicit(&next_site, SITES_A_TICK, memory_order_relaxed);
+    uint64_t now = time_stamp();
+    heap_tick();
+    for (uint32_t i = 0; i < SITES_A_TICK; i++) {
+        uint32_t at = (first + i) % SITES;
+        if (__atomic_load_n(&sites[at], __ATOMIC_RELAXED) == SITE_CLOSED &&
+            is_affordable(__atomic_load_n(&times[at], __ATOMIC_RELAXED), now))
+            __atomic_store_n(&sites[at], SITE_OPEN, __ATOMIC_RELAXED);
+    }
 }
 
 /* The calling context of the wrapper. 0: not to be had. */
@@ -306,6 +361,18 @@ static void record_some(struct agent_thread *self, const void *block, size_t byt
     draw();
 }
 
+/* Many sites may have been open. Blocks that are not recorded for that are as if the site had been closed. */
+static void record_at(struct agent_thread *self, const void *block, size_t bytes, uint8_t *site,
+                      bool mapped)
+{
+    uint64_t began = time_stamp();
+    if (!is_affordable(__atomic_load_n(&times[site - sites], __ATOMIC_RELAXED), began))
+        return;
+    record(self, block, bytes, 1, mapped);
+    spend(began, time_stamp());
+    return_site(site);
+}
+
 /* The first one of a thread only sets its clock, unless it is one that would be recorded. */
 static bool begin(struct agent_thread *self, size_t bytes)
 {
@@ -329,7 +396,7 @@ static bool may_record(const struct agent_thread *self)
     }
     own.left = agent.region ? never : LATER_BYTES;
     if (agent.region)
-        no_more_firsts();
+        close_all();
     return false;
 }
 
@@ -338,7 +405,7 @@ void allocate_start(void)
     own.left = 0;
 }
 
-/* site: NULL: it is not asked whether it is the first there. */
+/* site: NULL: only its bytes count. */
 static __attribute__((noinline)) void allocated(const void *block, size_t bytes, uint8_t *site,
                                                 bool mapped)
 {
@@ -348,11 +415,10 @@ static __attribute__((noinline)) void allocated(const void *block, size_t bytes,
     if (!may_record(self))
         return;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
-    bool first = block && site && take_first(site);
     if (due && (own.begun || begin(self, bytes)) && block)
         record_some(self, block, bytes, mapped);
-    else if (first)
-        record(self, block, bytes, 1, mapped);
+    else if (block && site && take_site(site))
+        record_at(self, block, bytes, site, mapped);
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 

@@ -27,6 +27,13 @@ enum {
 
 static struct wire_clone_yard *yard; /* NULL: there is none */
 
+/* The yard, and behind it the buffers. */
+static uint64_t yard_bytes(void)
+{
+    uint64_t buffers = agent.region->config.walk_bytes;
+    return buffers ? WIRE_CLONE_WALK_AT + buffers : sizeof *yard;
+}
+
 static uint64_t map(uint64_t address, uint64_t bytes, int protection, int flags, long file)
 {
     long at = os_syscall(__NR_mmap, address, bytes, protection, MAP_PRIVATE | flags, file, 0);
@@ -59,12 +66,11 @@ void clones_start(void)
 {
     long file = os_syscall(__NR_memfd_create, WIRE_CLONE_FILE, MFD_CLOEXEC);
     const struct agent_module *program = modules_get(0);
-    if (os_failed(file) ||
-        os_failed(os_syscall(__NR_ftruncate, file, sizeof(struct wire_clone_yard) + CODE_BYTES))) {
+    if (os_failed(file) || os_failed(os_syscall(__NR_ftruncate, file, yard_bytes() + CODE_BYTES))) {
         agent_degrade(WIRE_DEGRADED_NO_MEMORY);
         return;
     }
-    yard = (struct wire_clone_yard *)map(0, sizeof *yard, PROT_READ | PROT_WRITE, MAP_32BIT, file);
+    yard = (struct wire_clone_yard *)map(0, yard_bytes(), PROT_READ | PROT_WRITE, MAP_32BIT, file);
     uint64_t libraries = map(0, CODE_BYTES, PROT_READ | PROT_EXEC, 0, file);
     if (program && !is_near(libraries, program))
         map_below(program->start, file);

@@ -168,32 +168,48 @@ enum context_leaf context_place(const struct isa_insn *insn)
 }
 
 /*
- * The frames of a walk, outermost first, without the first `inner`. *node: the innermost one's, 0 if
- * there is none. *missing: flags for what is entered below, if nothing was entered here. False: tree
- * or log full.
+ * Which of the frames make the context, outermost first, without the first `inner`. Recursion is
+ * folded, as the exact engine does: what comes back to a place is again the context of that place. A
+ * program that calls itself a thousand levels deep would else fill the tree within seconds.
+ */
+static size_t fold_frames(const struct agent_thread *self, size_t inner, uint16_t *path)
+{
+    size_t length = 0;
+    for (size_t i = self->frames_count; i > inner; i--) {
+        uint64_t ip = self->frames[i - 1].ip;
+        if (agent_owns(ip))
+            continue; /* our thread start routine, or a wrapper: not the program's */
+        size_t at = 0;
+        while (at < length && self->frames[path[at]].ip != ip)
+            at++;
+        path[at] = (uint16_t)(i - 1);
+        length = at + 1;
+    }
+    return length;
+}
+
+/*
+ * The frames of a walk, without the first `inner`. *node: the innermost one's, 0 if there is none.
+ * *missing: flags for what is entered below, if nothing was entered here. False: tree or log full.
  */
 static bool enter_frames(struct agent_thread *self, const struct base_registers *registers,
                          const struct base_memory *memory, size_t inner, uint32_t *node,
                          uint32_t *missing, enum wire_drop *drop)
 {
-    size_t count = 0;
+    uint16_t path[AGENT_FRAMES];
     enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, memory,
-                                      self->frames, AGENT_FRAMES, &count);
-    self->frames_count = count;
-    *node = *missing = 0;
-    if (end == UNWIND_BROKEN || end == UNWIND_TRUNCATED) {
-        self->counters->broken_stacks++;
-        *missing = WIRE_NODE_BROKEN;
-    }
-    for (size_t i = count; i > inner; i--) {
-        uint64_t ip = self->frames[i - 1].ip;
-        if (agent_owns(ip))
-            continue; /* our thread start routine, or a wrapper: not the program's */
-        *node = enter(self, *node, ip, *missing, drop);
+                                      self->frames, AGENT_FRAMES, &self->frames_count);
+    bool broken = end == UNWIND_BROKEN || end == UNWIND_TRUNCATED;
+    size_t length = fold_frames(self, inner, path);
+    *node = 0;
+    *missing = broken ? WIRE_NODE_BROKEN : 0;
+    for (size_t i = 0; i < length; i++) {
+        *node = enter(self, *node, self->frames[path[i]].ip, *missing, drop);
         if (!*node)
             return false;
         *missing = 0;
     }
+    self->counters->broken_stacks += broken;
     return true;
 }
 

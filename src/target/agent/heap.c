@@ -13,8 +13,10 @@
  * front of its blocks (other allocators do not, and only the start of a block leads there).
  *
  * Generations: numbers by hash of 16 bytes of address, which no two blocks share. Frees of recorded blocks change those
- * of the block, and so do frees of all others near a page that holds an address published lately, by the size
- * that the allocator says they have. Rejected: counting at each free, which makes all threads write the same lines.
+ * of the block, and so do frees of all others, where they are on a line that holds an address published lately, by the size
+ * that the allocator says they have. Only those near such a page ask about their lines. Rejected: counting at each free, which makes all threads write
+ * the same lines; changing the whole block for such a page, and asking the clock: a program that allocates and frees
+ * all the time took five times as long.
  */
 #include "agent/agent.h"
 #include "agent/guard.h"
@@ -32,9 +34,14 @@ enum {
     VICTIMS = 4,
     MAPPINGS = 64,
     GENERATIONS = 1 << 12,
+    PUBLISHED = 1, /* and not changed since */
+    GENERATION = 2,
     GRANULE = 16,       /* what malloc aligns to */
     PAGES_WATCHED = 16, /* before the address's: blocks that begin farther away are large */
     PAGE = 4096,
+    LINE = 64,
+    LINES =
+        1 << 14, /* of some hundred that are published in a period most have one to themselves */
 };
 
 struct slot {
@@ -57,6 +64,8 @@ static struct base_random victims = {.state = 1};
 
 uint8_t heap_filter[HEAP_FILTER], heap_pages[HEAP_PAGES];
 static _Atomic uint32_t generations[GENERATIONS];
+static _Atomic uint64_t period; /* of the clock, as it was noted last */
+static uint8_t lines[LINES];    /* by hash: as heap_pages */
 
 /* A copy that was not changed meanwhile. */
 static bool read_slot(const struct slot *slot, struct heap_block *block)
@@ -77,46 +86,110 @@ static void change_generations(uint64_t start, uint64_t bytes)
 {
     uint64_t granules = (start % GRANULE + bytes + GRANULE - 1) / GRANULE;
     for (uint64_t i = 0; i < granules && granules < GENERATIONS; i++)
-        atomic_fetch_add_explicit(generation_of(start + i * GRANULE), 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(generation_of(start + i * GRANULE), GENERATION,
+                                  memory_order_relaxed);
     for (uint64_t i = 0; i < GENERATIONS && granules >= GENERATIONS; i++)
-        atomic_fetch_add_explicit(&generations[i], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&generations[i], GENERATION, memory_order_relaxed);
+}
+
+/* Only where an address was published since the last change: the next free of a block there need not do it again. */
+static void change_published(uint64_t start, uint64_t bytes)
+{
+    for (uint64_t at = start & -(uint64_t)GRANULE; at < start + bytes; at += GRANULE) {
+        _Atomic uint32_t *generation = generation_of(at);
+        uint32_t was = atomic_load_explicit(generation, memory_order_acquire);
+        while (was & PUBLISHED && !atomic_compare_exchange_weak_explicit(
+                                      generation, &was, was - PUBLISHED + GENERATION,
+                                      memory_order_relaxed, memory_order_relaxed))
+            ;
+    }
 }
 
 uint32_t heap_generation(uint64_t address)
 {
-    return atomic_load_explicit(generation_of(address), memory_order_relaxed);
+    return atomic_load_explicit(generation_of(address), memory_order_relaxed) / GENERATION;
 }
 
-/* Periods are counted from 1 to 255; a page's number is that of the last period in which an address was published there. */
-static uint8_t period_now(void)
+/* A page's or line's number is that of the last period in which an address was published there: from 1 to 255, again and again. */
+static uint8_t number_of(uint64_t period)
 {
-    return (uint8_t)(os_now_ns(CLOCK_MONOTONIC) / GENERATION_WATCHED_NS % 255 + 1);
+    return (uint8_t)(period % 255 + 1);
 }
 
-void heap_watch(uint64_t address)
+/* Never goes back, so that what a page's number was read after is not older than that. Returns the latest. */
+static uint64_t note_period(void)
 {
-    uint8_t period = period_now();
-    for (uint64_t i = 0; i <= PAGES_WATCHED; i++) {
-        uint8_t *page = &heap_pages[(address / PAGE - i) % HEAP_PAGES];
-        if (__atomic_load_n(page, __ATOMIC_RELAXED) != period)
-            __atomic_store_n(page, period, __ATOMIC_RELAXED);
-    }
+    uint64_t now = os_now_ns(CLOCK_MONOTONIC) / GENERATION_WATCHED_NS;
+    uint64_t latest = atomic_load_explicit(&period, memory_order_relaxed);
+    while (latest < now && !atomic_compare_exchange_weak_explicit(
+                               &period, &latest, now, memory_order_release, memory_order_relaxed))
+        ;
+    return latest < now ? now : latest;
+}
+
+void heap_tick(void)
+{
+    note_period();
+}
+
+static uint8_t *line_of(uint64_t address)
+{
+    return &lines[base_mix64(address / LINE) % LINES];
+}
+
+static void mark(uint8_t *place, uint8_t number)
+{
+    if (__atomic_load_n(place, __ATOMIC_RELAXED) != number)
+        __atomic_store_n(place, number, __ATOMIC_RELEASE);
+}
+
+/* The line first: who finds the page's number finds the line's. */
+uint32_t heap_watch(uint64_t address)
+{
+    uint8_t number = number_of(note_period());
+    mark(line_of(address), number);
+    for (uint64_t i = 0; i <= PAGES_WATCHED; i++)
+        mark(&heap_pages[(address / PAGE - i) % HEAP_PAGES], number);
+    return atomic_fetch_or(generation_of(address), PUBLISHED) / GENERATION;
+}
+
+/* In this period or the one before. What was noted is read before the period. */
+static bool is_recent(uint8_t noted)
+{
+    uint64_t now = atomic_load_explicit(&period, memory_order_acquire);
+    return noted && (noted == number_of(now) || noted == number_of(now - 1));
 }
 
 /* Of a page that nobody has published in since the last period the number is cleared, so that its frees are fast again. */
 static bool is_watched(uint64_t start)
 {
     uint8_t *page = &heap_pages[start / PAGE % HEAP_PAGES];
-    uint8_t noted = __atomic_load_n(page, __ATOMIC_RELAXED), now = period_now();
-    if (!noted || noted == now || noted % 255 + 1 == now)
-        return noted != 0;
-    __atomic_compare_exchange_n(page, &noted, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return false;
+    uint8_t noted = __atomic_load_n(page, __ATOMIC_ACQUIRE);
+    if (noted && !is_recent(noted)) {
+        __atomic_compare_exchange_n(page, &noted, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        return false;
+    }
+    return noted != 0;
+}
+
+/* Reading which lines were published is a tenth of changing all. */
+static void change_on_lines(uint64_t start, uint64_t bytes)
+{
+    uint64_t end = start + bytes;
+    for (uint64_t at = start; at < end; at = (at / LINE + 1) * LINE) {
+        uint64_t rest = (at / LINE + 1) * LINE - at;
+        if (is_recent(__atomic_load_n(line_of(at), __ATOMIC_ACQUIRE)))
+            change_published(at, rest < end - at ? rest : end - at);
+    }
 }
 
 void heap_freed(uint64_t start, uint64_t bytes)
 {
-    if (heap_pages[start / PAGE % HEAP_PAGES] && is_watched(start))
+    if (!heap_pages[start / PAGE % HEAP_PAGES] || !is_watched(start))
+        return;
+    if (bytes / LINE < GENERATIONS)
+        change_on_lines(start, bytes);
+    else
         change_generations(start, bytes);
 }
 

@@ -31,8 +31,10 @@ void heap_after_fork(void);
 void heap_freed(uint64_t start, uint64_t bytes);
 /* Pages, of a recorded mapping or not, are being unmapped. */
 void heap_unmapped(uint64_t start, uint64_t bytes);
-/* Frees of blocks that hold the address change its generation from now on, for GENERATION_WATCHED_NS at least. */
-void heap_watch(uint64_t address);
+/* The address's generation, which a free of a block that holds it changes from now on, for GENERATION_WATCHED_NS at least. */
+uint32_t heap_watch(uint64_t address);
+/* Now and then, also when nothing is watched any more: so that watching ends. */
+void heap_tick(void);
 uint32_t heap_generation(uint64_t address);
 
 /*

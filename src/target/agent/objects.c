@@ -269,8 +269,8 @@ uint32_t agent_generation(uint64_t address)
 
 uint32_t agent_generation_watch(uint64_t address)
 {
-    heap_watch(address);
-    return agent_generation(address);
+    struct agent_object object;
+    return in_a_stack(address, &object) ? object.thread : heap_watch(address);
 }
 
 void objects_log(struct agent_thread *self, const struct agent_object *object)

@@ -586,6 +586,7 @@ static void tick(struct agent_thread *self, const struct base_registers *registe
 {
     sample_drop(self, WIRE_DROP_UNFORESEEN);
     sharing_release(self);
+    allocate_tick();
     uint64_t period_ns = self->period_ns;
     float weight = (float)period_ns / (float)agent.region->config.interval_ns;
     schedule(self);

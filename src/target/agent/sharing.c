@@ -14,14 +14,15 @@
  *
  * What took turns is not shared: touches are not connected if they lie farther apart than config.sharing_ms, if threads have left a
  * barrier in between, if the second thread began later than the first touch, or if it may have waited in the kernel in between. Nor is memory that was freed in between.
- * Nobody tells when a thread waited, only how often it has. One that waits more often than TURN_NS does so for locks, or for what others hand it again
- * and again: if it takes turns, lines do move each time, so often that it matters. One that has done so now and then since before the
- * first touch is taken to have had its turn, unless both threads are known to run at the same time: the other one's CPU clock went on during the watch, and this
+ * Nobody tells when a thread waited, only how often it has. One that waits more often than SHORT_NS does so for locks, or for what others hand it again
+ * and again: if it takes turns, lines do move each time, so often that it matters. One that waits more often than TURN_NS may do so, or hand on whole
+ * parts of an array, whose lines move as seldom as the turns end: its debug register watches the word on, for a few touches in each turn, or many. One that
+ * has waited now and then since before the first touch is taken to have had its turn, unless both threads are known to run at the same time: the other one's CPU clock went on during the watch, and this
  * one has been on a processor nearly all the time. Rejected: to ask only whether it waited since it began to watch. A thread that has its turn right after another one
  * has waited by then. And to take every wait for a turn: threads that fight for a lock now and then would share nothing.
  *
  * A watch ends with the next tick, because the registers are needed then. It stands for 1 / (probability that
- * one of the words touched was watched) x (entries to choose from); see docs/sharing.md.
+ * one of the words touched was watched) / (probability that the entry was chosen); see docs/sharing.md.
  */
 #include "agent/agent.h"
 
@@ -36,6 +37,63 @@ static _Atomic uint64_t last_barrier_ns;
 static uint64_t fresh_ns(void)
 {
     return agent.region->config.sharing_ms * UINT64_C(1000000);
+}
+
+/* ---- lines that several threads use ---------------------------------------------------------------- */
+
+/*
+ * By hash of the line: who published it last, whether that wrote, and whether several threads are known to share it. Looks at the board are
+ * aimed at those: see board_choose, whose weights make up for it. One word each, so that no thread waits; what is lost between two of them,
+ * or to another line of the same hash, makes a look less apt, and nothing wrong.
+ */
+enum {
+    TURN_TOUCHES = BOARD_TURN_WAITS * BOARD_TURN_TOUCHES,
+    TURN_COST_NS = TURN_TOUCHES * 1000, /* exceptions that the kernel counts, and no handler */
+    USES = 1024,
+    USE_THREAD = 0xffff,
+    USE_WRITES = 1 << 16,
+    USE_SHARED = 1 << 17,
+    USE_TAG = 18,
+    USE_KEPT = 8
+};
+static _Atomic uint64_t uses[USES];
+
+static uint64_t tag_of(const struct board_access *access, _Atomic uint64_t **use)
+{
+    uint64_t hash = base_mix64(access->line ^ base_mix64(access->file));
+    *use = &uses[hash % USES];
+    return hash >> USE_TAG << USE_TAG;
+}
+
+static bool is_likely(const struct board_access *access)
+{
+    _Atomic uint64_t *use;
+    uint64_t tag = tag_of(access, &use), known = atomic_load_explicit(use, memory_order_relaxed);
+    return known & USE_SHARED && known >> USE_TAG << USE_TAG == tag;
+}
+
+static void note_shared(const struct board_access *access)
+{
+    _Atomic uint64_t *use;
+    uint64_t tag = tag_of(access, &use);
+    atomic_store_explicit(use, tag | USE_SHARED, memory_order_relaxed);
+}
+
+/* A line that is shared keeps its place for a while. */
+static void note_use(struct agent_thread *self, const struct board_access *access)
+{
+    _Atomic uint64_t *use;
+    uint64_t tag = tag_of(access, &use), known = atomic_load_explicit(use, memory_order_relaxed);
+    uint64_t own = (access->thread & USE_THREAD) | (access->kind & BOARD_WRITES ? USE_WRITES : 0);
+    bool same_line = known >> USE_TAG << USE_TAG == tag;
+    bool same_thread = (known & USE_THREAD) == (own & USE_THREAD);
+    if (known & USE_SHARED && (same_line || base_random_below(&self->random, USE_KEPT)))
+        return;
+    if (same_line && same_thread)
+        own |= known & USE_WRITES;
+    else if (same_line && (known | own) & USE_WRITES)
+        own |= USE_SHARED;
+    atomic_store_explicit(use, tag | own, memory_order_relaxed);
 }
 
 /* ---- waits ---------------------------------------------------------------------------------------- */
@@ -67,23 +125,37 @@ static uint64_t others_cpu_ns(const struct board_access *first)
     return os_now_ns((clockid_t)(~first->tid << 3 | CLOCK_OF_THREAD | CLOCK_OF_SCHEDULER));
 }
 
+/* How much of the time since what is fresh was published this thread has been on a processor. */
+static double part_at_work(const struct agent_sharing *sharing, const struct agent_waits *waits)
+{
+    static const double least = 1.0 / 16;
+    uint64_t cpu_ns = waits->cpu_ns - sharing->earlier.cpu_ns;
+    uint64_t wall_ns = waits->ns - sharing->earlier.ns;
+    double part = wall_ns ? (double)cpu_ns / (double)wall_ns : 1;
+    return part < least ? least : part > 1 ? 1 : part;
+}
+
 /* Has the other thread been on a processor for most of the watch, and this one nearly all the time since what is fresh was published? */
 static bool run_together(const struct agent_sharing *sharing, const struct agent_waits *waits)
 {
+    static const double nearly_all = 0.75;
     uint64_t others_ns = sharing->others_ns ? others_cpu_ns(&sharing->first) : 0;
-    uint64_t own_ns = waits->cpu_ns - sharing->earlier.cpu_ns;
     return others_ns > sharing->others_ns &&
            2 * (others_ns - sharing->others_ns) >= waits->ns - sharing->armed_ns &&
-           4 * own_ns >= 3 * (waits->ns - sharing->earlier.ns);
+           part_at_work(sharing, waits) >= nearly_all;
 }
 
-/* May the thread have had its turn since what is fresh was published? */
-static bool takes_turns(const struct agent_sharing *sharing, uint64_t now)
+/* May the thread have had its turn since what is fresh was published? OFTEN: it waits so often that it may as well hand on single lines: which,
+   begin_turn finds out. More often than each SHORT_NS, threads wait for locks. */
+enum turns { TURNS_NONE, TURNS_TAKEN, TURNS_OFTEN };
+static enum turns turns_of(const struct agent_sharing *sharing, const struct agent_waits *waits)
 {
-    enum { TURN_NS = 500000 };
-    struct agent_waits waits = look_at_waits(now);
-    uint64_t count = waits.count - sharing->earlier.count;
-    return count && (now - sharing->earlier.ns) / count > TURN_NS && !run_together(sharing, &waits);
+    enum { TURN_NS = 500000, SHORT_NS = 100000 };
+    uint64_t count = waits->count - sharing->earlier.count;
+    if (!count || run_together(sharing, waits))
+        return TURNS_NONE;
+    uint64_t each_ns = (waits->ns - sharing->earlier.ns) / count;
+    return each_ns > TURN_NS ? TURNS_TAKEN : each_ns > SHORT_NS ? TURNS_OFTEN : TURNS_NONE;
 }
 
 /* ---- threads ------------------------------------------------------------------------------------- */
@@ -143,9 +215,43 @@ void sharing_barrier(void)
         atomic_store_explicit(&last_barrier_ns, os_now_ns(CLOCK_MONOTONIC), memory_order_relaxed);
 }
 
+/* ---- how much happens in a turn -------------------------------------------------------------------- */
+
+/*
+ * Watches on for so many touches of the word. A lock's word is touched a few times in each turn, a part of an array that is handed on as a whole
+ * is for as long as the turn lasts. False: it cannot be watched.
+ */
+static bool begin_turn(struct agent_thread *self, uint64_t word)
+{
+    struct agent_sharing *sharing = &self->sharing;
+    struct agent_turn *turn = &sharing->turn;
+    turn->since = look_at_waits(os_now_ns(CLOCK_MONOTONIC));
+    turn->watch.os.every = TURN_TOUCHES;
+    turn->watch.os.beside = sharing->home;
+    return sample_arm(self, &turn->watch, OS_WATCH_WORD, word);
+}
+
+/* It has been touched so often, or the next tick has come, before which there were fewer. */
+static void end_turn(struct agent_thread *self)
+{
+    struct agent_turn *turn = &self->sharing.turn;
+    if (!turn->open)
+        return;
+    struct agent_waits now = look_at_waits(os_now_ns(CLOCK_MONOTONIC));
+    uint64_t spent = turn->watch.os.page ? now.cpu_ns - turn->since.cpu_ns : 0;
+    self->spent_ns += spent < TURN_COST_NS ? spent : TURN_COST_NS;
+    os_watch_disarm(&turn->watch.os);
+    turn->open = false;
+    if (board_hands_on(TURN_TOUCHES, now.count - turn->since.count))
+        note_shared(&self->sharing.first);
+    else
+        turn->meeting.fate = WIRE_MET_WAIT;
+    wire_write(&self->writer, &turn->meeting.record);
+}
+
 /* ---- watching ------------------------------------------------------------------------------------ */
 
-void sharing_release(struct agent_thread *self)
+static void disarm(struct agent_thread *self)
 {
     struct os_watch *watches[BASE_COUNT(self->sharing.watches)];
     for (unsigned i = 0; i < BASE_COUNT(watches); i++)
@@ -153,10 +259,18 @@ void sharing_release(struct agent_thread *self)
     os_watch_disarm_all(watches, BASE_COUNT(watches));
 }
 
+void sharing_release(struct agent_thread *self)
+{
+    disarm(self);
+    end_turn(self);
+}
+
 void sharing_forget(struct agent_thread *self)
 {
     for (unsigned i = 0; i < BASE_COUNT(self->sharing.watches); i++)
         self->sharing.watches[i].os.page = NULL;
+    self->sharing.turn.watch.os.page = NULL;
+    self->sharing.turn.open = false;
 }
 
 /* The pages of watches are asked for side by side, downward from `home`. Where something else lies among them, probably pages of another
@@ -205,30 +319,32 @@ static struct board *board_of_all(void)
     return (struct board *)agent.region->board;
 }
 
-static bool is_anothers(const void *context, const struct board_access *access)
+static enum board_fit is_anothers(const void *context, const struct board_access *access)
 {
     const struct agent_thread *self = context;
-    return access->thread != self->slot->thread && access->mask;
+    if (access->thread == self->slot->thread || !access->mask)
+        return BOARD_UNFIT;
+    return is_likely(access) ? BOARD_LIKELY : BOARD_FITS;
 }
 
 /* And where this process can touch it. Another image of the same process is one that it has executed after. */
-static bool is_reachable(const void *context, const struct board_access *access)
+static enum board_fit is_reachable(const void *context, const struct board_access *access)
 {
     uint64_t address;
-    return is_anothers(context, access) &&
-           (access->pid != agent.pid || access->process == agent.process) &&
-           shared_address(access->file, access->line, &address);
+    if ((access->pid == agent.pid && access->process != agent.process) ||
+        !shared_address(access->file, access->line, &address))
+        return BOARD_UNFIT;
+    return is_anothers(context, access);
 }
 
-/* Of both boards. Returns among how many. */
-static unsigned choose_entry(struct agent_thread *self, uint64_t since, struct board_access *chosen)
+/* Of both boards. Returns 1 / the probability that it was this one; 0: there is none. */
+static double choose_entry(struct agent_thread *self, uint64_t since, struct board_access *chosen,
+                           bool *aimed)
 {
-    struct board_access other;
-    unsigned own = board_choose(&board, since, is_anothers, self, &self->random, chosen);
-    unsigned all = board_choose(board_of_all(), since, is_reachable, self, &self->random, &other);
-    if (all && base_random_below(&self->random, own + all) < all)
-        *chosen = other;
-    return own + all;
+    struct board_choice choice = {0};
+    board_look(&board, since, is_anothers, self, &self->random, &choice);
+    board_look(board_of_all(), since, is_reachable, self, &self->random, &choice);
+    return board_choose(&choice, &self->random, chosen, aimed);
 }
 
 /* Where the entry's line is in this process. */
@@ -238,8 +354,8 @@ static bool locate_entry(const struct board_access *entry, uint64_t *line)
     return !entry->file || shared_address(entry->file, entry->line, line);
 }
 
-/* Returns how many words are watched. */
-static unsigned look_for_another(struct agent_thread *self, uint64_t now, float weight)
+/* Returns how many words are watched, as struct wire_published has it. */
+static uint8_t look_for_another(struct agent_thread *self, uint64_t now, float weight)
 {
     struct agent_sharing *sharing = &self->sharing;
     uint64_t since = now > fresh_ns() ? now - fresh_ns() : 0;
@@ -247,14 +363,15 @@ static unsigned look_for_another(struct agent_thread *self, uint64_t now, float 
     note_waits(sharing, now);
     since = since > barrier ? since : barrier + 1;
     since = since > sharing->began_ns ? since : sharing->began_ns;
-    unsigned among = choose_entry(self, since, &sharing->first);
-    if (!among || !locate_entry(&sharing->first, &sharing->line))
+    bool aimed = false;
+    double among = choose_entry(self, since, &sharing->first, &aimed);
+    if (among <= 0 || !locate_entry(&sharing->first, &sharing->line))
         return 0;
     sharing->weight = weight * (float)among;
     sharing->watched = watch_line(self, sharing->line);
     sharing->others_ns = others_cpu_ns(&sharing->first);
     sharing->armed_ns = os_now_ns(CLOCK_MONOTONIC);
-    return sharing->watched;
+    return (uint8_t)(sharing->watched | (aimed && sharing->watched ? WIRE_WATCHED_AIMED : 0));
 }
 
 /* ---- publishing ---------------------------------------------------------------------------------- */
@@ -309,6 +426,7 @@ static void publish(struct agent_thread *self, uint32_t node)
     const struct forecast_outcome *hit = &attempt->hit;
     float weight = attempt->weight;
     uint64_t now = os_now_ns(CLOCK_MONOTONIC), line = choose_line(self, hit, &weight);
+    uint64_t address = hit->address > line ? hit->address : line; /* its first byte there */
     uint64_t file = 0, offset = 0;
     bool shared = shared_find(line, &file, &offset);
     struct board_access access = {.file = file,
@@ -320,7 +438,7 @@ static void publish(struct agent_thread *self, uint32_t node)
                                   .thread = self->slot->thread,
                                   .serial = self->sharing.serial + 1,
                                   .tid = self->tid,
-                                  .generation = agent_generation_watch(hit->address),
+                                  .generation = agent_generation_watch(address),
                                   .weight = weight,
                                   .kind = kind_of(&self->memory.base, &hit->insn, hit->access)};
     struct wire_published record = {.record = {.type = WIRE_PUBLISHED, .bytes = sizeof record},
@@ -342,10 +460,11 @@ static void publish(struct agent_thread *self, uint32_t node)
     }
     self->sharing.serial++;
     os_watch_disarm(&self->scout.os);
-    record.watched = (uint8_t)look_for_another(self, now, attempt->period);
+    record.watched = look_for_another(self, now, attempt->period);
     wire_write(&self->writer, &record.record);
-    objects_log_at(self, hit->address);
+    objects_log_at(self, address);
     board_publish(shared ? board_of_all() : &board, &access); /* once the log has what it names */
+    note_use(self, &access);
     attempt->scout = AGENT_SCOUT_IDLE;
     self->counters->stored++;
 }
@@ -417,14 +536,14 @@ static bool is_gone(const struct agent_sharing *sharing)
            first->generation;
 }
 
-static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t now, uint64_t mask,
-                              uint8_t kind)
+static enum wire_fate fate_of(const struct agent_sharing *sharing, const struct agent_waits *waits,
+                              enum turns turns, uint64_t mask, uint8_t kind)
 {
     const struct board_access *first = &sharing->first;
-    if (now - first->at > fresh_ns())
+    if (waits->ns - first->at > fresh_ns())
         return WIRE_MET_LATE;
     if (atomic_load_explicit(&last_barrier_ns, memory_order_relaxed) >= first->at ||
-        takes_turns(sharing, now))
+        turns == TURNS_TAKEN)
         return WIRE_MET_WAIT;
     if (is_gone(sharing))
         return WIRE_MET_REUSED;
@@ -435,26 +554,17 @@ static enum wire_fate fate_of(const struct agent_sharing *sharing, uint64_t now,
 }
 
 /*
- * How much of the time since what is fresh was published this thread has been on a processor. Fresh is meant in time, and samples come in CPU
- * time: of what is done while a thread is off the processor it sees nothing, though the two could have run at the same time.
+ * Entries are fresh for a while by the clock, and samples come in CPU time: of what is done while a thread is off the processor it sees nothing,
+ * though the two could have run at the same time. So a meeting weighs the more, the smaller the part of that while it was on one (at_work).
  */
-static double part_at_work(const struct agent_sharing *sharing, uint64_t now)
+static struct wire_meeting meeting_of(const struct agent_sharing *sharing,
+                                      const struct board_access *second, double at_work,
+                                      uint32_t node, enum wire_fate fate)
 {
-    static const double least = 1.0 / 16;
-    uint64_t cpu_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID) - sharing->earlier.cpu_ns;
-    uint64_t wall_ns = now - sharing->earlier.ns;
-    double part = wall_ns ? (double)cpu_ns / (double)wall_ns : 1;
-    return part < least ? least : part > 1 ? 1 : part;
-}
-
-static void log_meeting(struct agent_thread *self, const struct board_access *second, uint32_t node,
-                        enum wire_fate fate)
-{
-    const struct agent_sharing *sharing = &self->sharing;
     const struct board_access *first = &sharing->first;
     double chance = board_chance(second->mask, sharing->watched);
-    struct wire_meeting record = {
-        .record = {.type = WIRE_MEETING, .bytes = sizeof record},
+    return (struct wire_meeting){
+        .record = {.type = WIRE_MEETING, .bytes = sizeof(struct wire_meeting)},
         .first_process = first->process,
         .first_thread = first->thread,
         .first_serial = first->serial,
@@ -463,13 +573,11 @@ static void log_meeting(struct agent_thread *self, const struct board_access *se
         .second_mask = second->mask,
         .gap_ns = second->at - first->at,
         .node = node,
-        .weight = first->weight * sharing->weight /
-                  (float)((chance > 0 ? chance : 1) * part_at_work(sharing, second->at)),
+        .weight = first->weight * sharing->weight / (float)((chance > 0 ? chance : 1) * at_work),
         .number = sharing->number,
         .first_kind = first->kind,
         .second_kind = second->kind,
         .fate = (uint8_t)fate};
-    wire_write(&self->writer, &record.record);
 }
 
 static void meet(struct agent_thread *self, const struct os_watch *watch,
@@ -486,26 +594,41 @@ static void meet(struct agent_thread *self, const struct os_watch *watch,
         .at = os_now_ns(CLOCK_MONOTONIC),
         .mask = touched_bytes(sharing, watch, &blame, result),
         .kind = known ? kind_of(&self->memory.base, &blame.insn, blame.access) : BOARD_READS};
+    struct agent_waits waits = look_at_waits(second.at);
     enum wire_drop drop;
-    enum wire_fate fate = fate_of(sharing, second.at, second.mask, second.kind);
+    enum turns turns = turns_of(sharing, &waits);
+    enum wire_fate fate = fate_of(sharing, &waits, turns, second.mask, second.kind);
     uint32_t node =
         fate == WIRE_MET ? context_enter_touch(self, registers, &blame, result, &drop) : 0;
     if (result == ISA_BLAME_EXACT)
         memory_note_boundary(&self->memory, blame.address);
-    log_meeting(self, &second, node, fate);
+    sharing->turn.meeting = meeting_of(sharing, &second, part_at_work(sharing, &waits), node, fate);
+    sharing->turn.open = fate == WIRE_MET && turns == TURNS_OFTEN;
+    if (sharing->turn.open)
+        return;
+    if (fate == WIRE_MET)
+        note_shared(&sharing->first);
+    wire_write(&self->writer, &sharing->turn.meeting.record);
 }
 
 bool sharing_trap(struct agent_thread *self, uint32_t generation,
                   const struct base_registers *registers, bool late)
 {
     struct agent_sharing *sharing = &self->sharing;
+    if (sharing->turn.watch.os.page && sharing->turn.watch.generation == generation) {
+        end_turn(self);
+        return true;
+    }
     for (unsigned i = 0; i < BASE_COUNT(sharing->watches); i++) {
         struct agent_watch *watch = &sharing->watches[i];
         if (!watch->os.page || watch->generation != generation)
             continue;
+        uint64_t word = watch->os.address;
         if (!late)
             meet(self, &watch->os, registers);
-        sharing_release(self);
+        disarm(self);
+        if (sharing->turn.open && !begin_turn(self, word))
+            end_turn(self);
         return true;
     }
     return false;

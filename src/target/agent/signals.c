@@ -6,6 +6,8 @@
  */
 #include "agent/agent.h"
 
+#include "wire/clones.h"
+
 #include <asm/unistd.h>
 #include <string.h>
 #include <time.h>
@@ -93,7 +95,7 @@ static bool is_ours(const siginfo_t *info)
     if (info->si_code != OS_TRAP_PERF)
         return false;
     os_trap_read(info, &trap);
-    return sample_cookie(trap.cookie);
+    return sample_cookie(trap.cookie) || trap.cookie == WIRE_CLONE_COOKIE;
 }
 
 /*

@@ -56,14 +56,27 @@ static bool copy(const struct board_entry *entry, uint64_t number, struct board_
            check == check_of(number, access);
 }
 
+static void offer(struct board_choice *choice, const struct board_access *access,
+                  enum board_fit fit, struct base_random *random)
+{
+    if (fit == BOARD_UNFIT)
+        return;
+    if (base_random_below(random, ++choice->fitting) == 0) {
+        choice->one = *access;
+        choice->one_is_likely = fit == BOARD_LIKELY;
+    }
+    if (fit == BOARD_LIKELY && base_random_below(random, ++choice->likely) == 0)
+        choice->likely_one = *access;
+}
+
 /* Backwards from the latest: the n-th that fits takes the place of the one held with probability 1 / n. Publications become visible in
    about the order of their numbers, not quite: one that is too old does not end the search, a few in a row do. */
-unsigned board_choose(const struct board *board, uint64_t since, board_fits *fits,
-                      const void *context, struct base_random *random, struct board_access *chosen)
+void board_look(const struct board *board, uint64_t since, board_fits *fits, const void *context,
+                struct base_random *random, struct board_choice *choice)
 {
     enum { OLD_MAX = 4 };
     uint64_t latest = atomic_load_explicit(&board->next, memory_order_acquire);
-    unsigned count = 0, old = 0;
+    unsigned old = 0;
     for (uint64_t i = 0; i < BOARD_ENTRIES && i < latest && old < OLD_MAX; i++) {
         struct board_access access;
         uint64_t number = latest - i;
@@ -71,10 +84,23 @@ unsigned board_choose(const struct board *board, uint64_t since, board_fits *fit
             continue;
         if (access.at < since)
             old++;
-        else if (fits(context, &access) && base_random_below(random, ++count) == 0)
-            *chosen = access;
+        else
+            offer(choice, &access, fits(context, &access), random);
     }
-    return count;
+}
+
+double board_choose(const struct board_choice *choice, struct base_random *random,
+                    struct board_access *chosen, bool *aimed)
+{
+    if (!choice->fitting)
+        return 0;
+    *aimed = choice->likely && base_random_below(random, 2) == 0;
+    *chosen = *aimed ? choice->likely_one : choice->one;
+    double any = 1.0 / choice->fitting;
+    if (!choice->likely)
+        return choice->fitting;
+    bool is_likely = *aimed || choice->one_is_likely;
+    return 2 / (any + (is_likely ? 1.0 / choice->likely : 0));
 }
 
 uint8_t board_words(struct base_random *random, unsigned count)
@@ -109,6 +135,11 @@ double board_chance(uint64_t mask, unsigned watched)
     for (unsigned i = 0; i < watched && i < BOARD_WORDS; i++)
         missed *= others > i ? (double)(others - i) / (double)(BOARD_WORDS - i) : 0;
     return 1 - missed;
+}
+
+bool board_hands_on(uint64_t touches, uint64_t waits)
+{
+    return waits >= BOARD_TURN_WAITS && touches <= waits * BOARD_TURN_TOUCHES;
 }
 
 enum board_relation board_relate(uint8_t first_kind, uint64_t first_mask, uint8_t second_kind,

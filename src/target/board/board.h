@@ -62,15 +62,28 @@ void board_clear(struct board *board);
 /* False: nothing was published; see above. */
 bool board_publish(struct board *board, const struct board_access *access);
 
-/* May the caller take that entry? Not one of its own thread's, for instance. */
-typedef bool board_fits(const void *context, const struct board_access *access);
+/* May the caller take that entry? Not one of its own thread's, for instance. LIKELY: of a line that several threads are known to have used. */
+enum board_fit { BOARD_UNFIT, BOARD_FITS, BOARD_LIKELY };
+typedef enum board_fit board_fits(const void *context, const struct board_access *access);
+
+/* What there is to choose from, all zero at first; several boards, one after the other, are one. */
+struct board_choice {
+    unsigned fitting, likely;            /* entries; likely ones fit, too */
+    struct board_access one, likely_one; /* one of each, each as likely; if there are any */
+    bool one_is_likely;
+};
+
+/* Adds the entries that fit and were published at `since` or later. */
+void board_look(const struct board *board, uint64_t since, board_fits *fits, const void *context,
+                struct base_random *random, struct board_choice *choice);
 
 /*
- * One of the entries that fit and were published at `since` or later, each as likely. Returns among how many; 0: there is none,
- * *chosen is untouched.
+ * One of them: every second time a likely one, if there are any, each as likely, else any that fits, each as likely. (Half of the looks at what is
+ * worth it, and no entry's chance more than halved: a defensive mixture, Hesterberg, Technometrics 1995.) Returns 1 / the probability that it
+ * was this one; 0: there is none, *chosen is untouched. *aimed: it was asked for a likely one.
  */
-unsigned board_choose(const struct board *board, uint64_t since, board_fits *fits,
-                      const void *context, struct base_random *random, struct board_access *chosen);
+double board_choose(const struct board_choice *choice, struct base_random *random,
+                    struct board_access *chosen, bool *aimed);
 
 /* Bits of `count` different words of a line, at most BOARD_WORDS; each set as likely. */
 uint8_t board_words(struct base_random *random, unsigned count);
@@ -80,6 +93,17 @@ uint64_t board_mask(uint64_t line, uint64_t address, uint64_t bytes);
 
 /* Probability that at least one word of the mask is among `watched` words of the line that were drawn at random. */
 double board_chance(uint64_t mask, unsigned watched);
+
+/*
+ * Is a line that a thread touched at most `touches` times while it waited `waits` times handed on with its waits, and not used for a long while
+ * in each turn?
+ */
+enum {
+    BOARD_TURN_TOUCHES =
+        8, /* of a word: to take a lock takes a few, and to give it back; at most so many for each wait */
+    BOARD_TURN_WAITS = 16 /* enough that a turn's end in between is none of the thing */
+};
+bool board_hands_on(uint64_t touches, uint64_t waits);
 
 enum board_relation {
     BOARD_NOTHING, /* both read */

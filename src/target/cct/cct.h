@@ -2,8 +2,9 @@
 /*
  * cct: the calling contexts in which a thread of a live recording was sampled, and what the detectors
  * know of each: a calling-context tree (Ammons, Ball, Larus 1997) of bounded size, one node per
- * (parent, module, address). Node 0 is the root. Memory is the caller's, never moves and is used from
- * the front, so untouched pages cost nothing.
+ * (parent, module, address). Node 0 is the root. Recursion is folded before it gets here
+ * (agent/context.c). Memory is the caller's, never moves and is used from the front, so untouched pages
+ * cost nothing.
  *
  * For the agent alone, whose contexts come from unwinding, one sample at a time. Engines that see every
  * call and return have trees of their own, which go from context to context without a search:

@@ -48,7 +48,7 @@ long os_watch_arm(struct os_watch *watch, enum os_watch_type type, uint64_t addr
     struct perf_event_attr attr = {
         .type = PERF_TYPE_BREAKPOINT,
         .size = sizeof attr,
-        .sample_period = 1,
+        .sample_period = watch->every ? watch->every : 1,
         .bp_type = breakpoint_types[type],
         .bp_addr = address,
         /* The kernel wants sizeof(long) for execution. */

@@ -34,6 +34,8 @@ struct os_watch {
     void *page;      /* mapping that keeps the event alive; NULL: not armed */
     uint64_t beside; /* address at which the page is wanted, if nothing is there; 0: anywhere */
     uint64_t address;
+    uint32_t
+        every; /* only each that many-th touch traps, the others cost a microsecond or less; 0: all do */
     uint8_t type; /* enum os_watch_type */
 };
 

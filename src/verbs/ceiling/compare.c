@@ -42,25 +42,28 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
         double ns = row->share * whole_ns * ceiling_gap(row);
         if (ns <= 0)
             continue;
-        struct compare_finding *made = diff_add(side, part, 0, i);
+        struct compare_finding *made =
+            diff_add_line(side, part, 0, i, diff_hash_text(0, row->function), row->file, row->line);
         if (!made)
             return;
-        made->functions[0] = diff_hash_text(0, row->function);
-        made->exact[0] =
-            base_mix64(diff_hash_text(made->functions[0], row->file ? name_base(row->file) : NULL) +
-                       row->line);
-        made->lines[0] = row->line;
         made->amount = ns;
     }
 }
 
 /* ---- figures --------------------------------------------------------------------------------------- */
 
+static const char *const levels[] = {"l2", "l3"};
+
 static void add_figures(struct diff_side *side, const struct diff_part *part)
 {
     const struct profile *profile = part->state;
     if (profile && profile->ceiling_runs[0].measured_ns > 0)
         diff_add_figure(side, "ceiling.", "bound", DIFF_SHARE, ceiling_upper_bound(profile));
+    for (size_t l = 0; profile && l < BASE_COUNT(levels); l++) {
+        double bound = ceiling_variant_bound(profile, levels[l]);
+        if (bound >= 0)
+            diff_add_figure(side, "ceiling.bound-", levels[l], DIFF_SHARE, bound);
+    }
 }
 
 /* The notch of a box plot (McGill, Tukey, Larsen 1978): of a median, from the quartiles of so many trials. */
@@ -70,25 +73,57 @@ static void set_band(const struct profile_ceiling_loop *row, struct diff_figure 
     figure->band = true;
     figure->low = fmax(0, figure->value - notch);
     figure->high = fmin(1, figure->value + notch);
-    figure->few = row->trials < CEILING_TRIALS_FEW;
+    figure->few = row->trials < PROFILE_CEILING_TRIALS_FEW;
+}
+
+/* "ceiling.WHAT@FUNCTION": what would be saved, "gap" or by a variant. NULL: it is no such name; *function: behind the @. */
+static const char *split(const char *name, char *what, size_t bytes)
+{
+    static const char prefix[] = "ceiling.";
+    const char *at = strchr(name, '@');
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || !at ||
+        (size_t)(at - name) - strlen(prefix) >= bytes)
+        return NULL;
+    snprintf(what, bytes, "%.*s", (int)((size_t)(at - name) - strlen(prefix)),
+             name + strlen(prefix));
+    return at + 1;
+}
+
+static bool figure_of(const struct profile *profile, const struct profile_ceiling_loop *row,
+                      const char *what, struct diff_figure *figure)
+{
+    *figure = (struct diff_figure){.unit = DIFF_SHARE, .value = ceiling_gap(row)};
+    if (strcmp(what, "gap") == 0) {
+        set_band(row, figure);
+        return profile_ceiling_known(row);
+    }
+    const struct profile_ceiling_variant *variant = ceiling_variant(profile, row, what);
+    double part = ceiling_variant_part(row, variant);
+    if (part < 0)
+        return false;
+    figure->value = fmin(1, fmax(0, 1 - part));
+    figure->few =
+        variant->trials < PROFILE_CEILING_TRIALS_FEW || row->trials < PROFILE_CEILING_TRIALS_FEW;
+    return true;
 }
 
 /* Of all loops of the function the largest: a limit holds for each of them. */
 static bool find_figure(const struct diff_part *part, const char *name, struct diff_figure *figure)
 {
-    static const char prefix[] = "ceiling.gap@";
     const struct profile *profile = part->state;
+    char what[8];
+    const char *function = split(name, what, sizeof what);
     bool found = false;
-    if (!profile || strncmp(name, prefix, strlen(prefix)) != 0)
+    if (!profile || !function)
         return false;
     for (size_t i = 0; i < profile->ceiling_loops_count; i++) {
         const struct profile_ceiling_loop *row = &profile->ceiling_loops[i];
-        if (!ceiling_known(row) || !profile_same_text(row->function, name + strlen(prefix)) ||
-            (found && figure->value >= ceiling_gap(row)))
+        struct diff_figure one;
+        if (!profile_same_text(row->function, function) || !figure_of(profile, row, what, &one) ||
+            (found && figure->value >= one.value))
             continue;
-        *figure = (struct diff_figure){.unit = DIFF_SHARE, .value = ceiling_gap(row)};
+        *figure = one;
         snprintf(figure->name, sizeof figure->name, "%s", name);
-        set_band(row, figure);
         found = true;
     }
     return found;
@@ -96,7 +131,9 @@ static bool find_figure(const struct diff_part *part, const char *name, struct d
 
 static const char *figure_hint(const struct diff_part *part)
 {
-    return part->state ? "ceiling.gap@FUNCTION of what was measured" : NULL;
+    return part->state ? "ceiling.gap@FUNCTION of what was measured, with l2, l3, ls or fp for gap "
+                         "if it was tried"
+                       : NULL;
 }
 
 /* ---- a finding -------------------------------------------------------------------------------------- */
@@ -125,14 +162,7 @@ static struct advice find_advice(const struct diff_side *side, const struct diff
                                  struct source_cache *sources)
 {
     (void)side, (void)sources;
-    return ceiling_advice(loop_of(part, finding));
-}
-
-/* Time of what was taken off stays in the figures, which are no sums. */
-static bool is_unsummed(const struct diff_side *side, const struct diff_part *part)
-{
-    (void)side;
-    return part->state != NULL;
+    return ceiling_advice(part->state, loop_of(part, finding));
 }
 
 const struct analysis_compare ceiling_compare = {
@@ -148,5 +178,5 @@ const struct analysis_compare ceiling_compare = {
     .figure_hint = figure_hint,
     .subject = describe,
     .advice = find_advice,
-    .is_unsummed = is_unsummed,
+    .is_unsummed = diff_has_state, /* figures are no sums of findings */
 };

@@ -14,14 +14,21 @@ static const struct walk_kind *const kinds[] = {&loops, NULL};
 /* In the order in which they are added, and written. */
 enum { ABOVE_NS, LOOP_NS };
 
-static uint32_t detail_of(struct walk *walk, const struct profile_ceiling_loop *row)
+static uint32_t detail_of(struct walk *walk, const struct profile *profile,
+                          const struct profile_ceiling_loop *row)
 {
     char detail[256] = "";
-    if (!ceiling_known(row))
+    if (!profile_ceiling_known(row))
         return walk_string(walk, row->reason ? row->reason : "not measured");
     snprintf(detail, sizeof detail,
              "%.3g cycles an iteration, %.3g with its data in the first-level cache", row->cycles,
              row->l1_cycles);
+    for (size_t v = 0; v < CEILING_VARIANTS; v++) {
+        double cycles =
+            ceiling_variant_cycles(row, ceiling_variant(profile, row, ceiling_variants[v].id));
+        if (cycles >= 0)
+            print_add(detail, sizeof detail, ", %.3g %s", cycles, ceiling_variants[v].name);
+    }
     return walk_string(walk, detail);
 }
 
@@ -43,9 +50,9 @@ static void add_samples(struct walk *walk, const struct profile *profile,
                                      .leaf = walk_add_place(walk, row->function, row->file,
                                                             walk_find_module(profile, row->module),
                                                             row->address, row->line, 0),
-                                     .detail = detail_of(walk, row),
+                                     .detail = detail_of(walk, profile, row),
                                      .metric = metric,
-                                     .advice = ceiling_advice(row),
+                                     .advice = ceiling_advice(profile, row),
                                      .count = 2};
         walk_add(walk, sample, values);
     }

@@ -10,16 +10,31 @@
 #include "show/print.h"
 #include "view/tree.h"
 
-/* Fewer trials are weak evidence. */
-enum { CEILING_TRIALS_FEW = 3 };
-
-/* Is its gap known? */
-bool ceiling_known(const struct profile_ceiling_loop *loop);
 /* Part of the loop's time that is saved at most; 0 if nothing is known of it. */
 double ceiling_gap(const struct profile_ceiling_loop *loop);
 /* Of the program's CPU time, if each loop that was measured came to its ceiling. */
 double ceiling_upper_bound(const struct profile *profile);
-struct advice ceiling_advice(const struct profile_ceiling_loop *loop);
+/* Variants, as they are printed. */
+enum { CEILING_VARIANTS = 4 };
+extern const struct ceiling_variant_name {
+    const char *id, *name;
+} ceiling_variants[CEILING_VARIANTS];
+
+/* With that variant in place of the loop; NULL: not asked for. */
+const struct profile_ceiling_variant *ceiling_variant(const struct profile *profile,
+                                                      const struct profile_ceiling_loop *loop,
+                                                      const char *variant);
+/* Its cycles an iteration; negative: not known. */
+double ceiling_variant_cycles(const struct profile_ceiling_loop *loop,
+                              const struct profile_ceiling_variant *variant);
+/* Of the loop's time as the program executes it; negative: not known. */
+double ceiling_variant_part(const struct profile_ceiling_loop *loop,
+                            const struct profile_ceiling_variant *variant);
+/* As ceiling_upper_bound, of loops as that variant; negative: no loop was tried as that. */
+double ceiling_variant_bound(const struct profile *profile, const char *variant);
+/* loop: one of the profile's. */
+struct advice ceiling_advice(const struct profile *profile,
+                             const struct profile_ceiling_loop *loop);
 
 extern const struct analysis_text ceiling_text;
 extern const struct analysis_view ceiling_view;

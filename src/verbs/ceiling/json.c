@@ -7,9 +7,9 @@ static void gap_members(struct json *json, const struct profile_ceiling_loop *ro
     json_known(json, "cycles", row->cycles >= 0, row->cycles, 6);
     json_known(json, "l1_cycles", row->l1_cycles >= 0, row->l1_cycles, 6);
     json_known(json, "l1_cycles_least", row->l1_least >= 0, row->l1_least, 6);
-    json_known(json, "gap", ceiling_known(row), row->gap, 6);
+    json_known(json, "gap", profile_ceiling_known(row), row->gap, 6);
     json_begin(json, "gap_quartiles", '[');
-    if (ceiling_known(row)) {
+    if (profile_ceiling_known(row)) {
         json_item(json);
         json_number(json, row->gap_low, 6);
         json_item(json);
@@ -19,9 +19,40 @@ static void gap_members(struct json *json, const struct profile_ceiling_loop *ro
     json_known(json, "iterations", row->turns >= 0, row->turns, 6);
 }
 
-static void loop_members(struct json *json, const struct profile_ceiling_loop *row)
+static void variant_members(struct json *json, const struct profile *profile,
+                            const struct profile_ceiling_loop *row)
 {
-    struct advice advice = ceiling_advice(row);
+    json_begin(json, "variants", '{');
+    for (size_t v = 0; v < CEILING_VARIANTS; v++) {
+        const struct profile_ceiling_variant *variant =
+            ceiling_variant(profile, row, ceiling_variants[v].id);
+        double cycles = ceiling_variant_cycles(row, variant),
+               part = ceiling_variant_part(row, variant);
+        if (!variant)
+            continue;
+        json_begin(json, ceiling_variants[v].id, '{');
+        json_known(json, "cycles", cycles >= 0, cycles, 6);
+        json_known(json, "part", part >= 0, part, 6);
+        json_known(json, "of_l1", variant->ratio >= 0, variant->ratio, 6);
+        json_begin(json, "of_l1_quartiles", '[');
+        if (variant->ratio >= 0) {
+            json_item(json);
+            json_number(json, variant->ratio_low, 6);
+            json_item(json);
+            json_number(json, variant->ratio_high, 6);
+        }
+        json_close(json, ']');
+        json_count(json, "trials", variant->trials);
+        json_text(json, "reason", variant->reason);
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
+static void loop_members(struct json *json, const struct profile *profile,
+                         const struct profile_ceiling_loop *row)
+{
+    struct advice advice = ceiling_advice(profile, row);
     json_text(json, "function", row->function);
     json_text(json, "file", row->file);
     json_count(json, "line", row->line);
@@ -39,6 +70,7 @@ static void loop_members(struct json *json, const struct profile_ceiling_loop *r
     json_count(json, "trials_discarded", row->disturbed);
     gap_members(json, row);
     json_flag(json, "short", row->short_executions);
+    variant_members(json, profile, row);
     json_advice(json, &advice);
 }
 
@@ -61,7 +93,7 @@ bool ceiling_json(struct json *json, const struct places *places,
     json_begin(json, "loops", '[');
     for (size_t i = 0; i < shown; i++) {
         json_begin_item(json);
-        loop_members(json, &profile->ceiling_loops[i]);
+        loop_members(json, profile, &profile->ceiling_loops[i]);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -2,6 +2,7 @@
 /* The report for people: each hot loop as it is, with its data in the first-level cache, and what that would save; or why nobody knows. */
 #include "ceiling/internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 enum { BAR_COLUMNS = 30 };
@@ -15,6 +16,8 @@ static void print_heading(struct printer *printer, const struct profile_ceiling_
     print_add(line, sizeof line, "%s", name);
     if (place[0])
         print_add(line, sizeof line, " (%s)", place);
+    else if (loop->address) /* a function may have several */
+        print_add(line, sizeof line, " (at 0x%" PRIx64 ")", loop->address);
     fprintf(printer->out, "\n%s#%zu%s  ", print_on(printer, STRONG), number, print_off(printer));
     print_wrap(printer, BOLD, 4, 4, line);
     line[0] = 0;
@@ -43,7 +46,7 @@ static void print_reason(struct printer *printer, const struct profile_ceiling_l
 static void print_cycles(struct printer *printer, const char *name, double cycles, double most)
 {
     char bar[4 * PRINT_BAR + 1];
-    fprintf(printer->out, "      %-24s %8.2f  %s\n", name, cycles,
+    fprintf(printer->out, "      %-25s %8.2f  %s\n", name, cycles,
             print_bar(most > 0 ? fmin(1, cycles / most) : 0, BAR_COLUMNS, bar));
 }
 
@@ -64,7 +67,7 @@ static void print_ceiling_alone(struct printer *printer, const struct profile_ce
 {
     char line[TEXT_BYTES] = "";
     print_add(line, sizeof line,
-              "Not measured: it takes so little time at a time that the stop before would show.");
+              "Not measured: each execution is so short that the stop before it would show.");
     if (loop->l1_cycles >= 0)
         print_add(line, sizeof line,
                   " With all accesses in the first-level cache an iteration takes %.2f cycles.",
@@ -86,10 +89,68 @@ static void print_remark(struct printer *printer, const struct profile_ceiling_l
     print_wrap(printer, DIM, 6, 6, line);
 }
 
+/* ---- variants ----------------------------------------------------------------------------------- */
+
+static double most_cycles(const struct profile *profile, const struct profile_ceiling_loop *loop)
+{
+    double most = fmax(loop->cycles, loop->l1_cycles);
+    for (size_t v = 0; v < CEILING_VARIANTS; v++)
+        most = fmax(most, ceiling_variant_cycles(
+                              loop, ceiling_variant(profile, loop, ceiling_variants[v].id)));
+    return most;
+}
+
+static void print_bars(struct printer *printer, const struct profile_ceiling_loop *loop)
+{
+    const struct profile *profile = printer->profile;
+    double most = most_cycles(profile, loop);
+    fprintf(printer->out, "\n      cycles an iteration\n");
+    print_cycles(printer, "as it is", loop->cycles, most);
+    print_cycles(printer, "in the first-level cache", loop->l1_cycles, most);
+    for (size_t v = 0; v < CEILING_VARIANTS; v++) {
+        double cycles =
+            ceiling_variant_cycles(loop, ceiling_variant(profile, loop, ceiling_variants[v].id));
+        if (cycles >= 0)
+            print_cycles(printer, ceiling_variants[v].name, cycles, most);
+    }
+}
+
+/* Of a loop whose iterations nobody counts. */
+static void print_parts(struct printer *printer, const struct profile_ceiling_loop *loop)
+{
+    bool any = false;
+    for (size_t v = 0; v < CEILING_VARIANTS; v++) {
+        double part = ceiling_variant_part(
+            loop, ceiling_variant(printer->profile, loop, ceiling_variants[v].id));
+        if (part < 0)
+            continue;
+        fprintf(printer->out, "%s      %-25s %3.0f %% of its time\n", any ? "" : "\n",
+                ceiling_variants[v].name, 100 * part);
+        any = true;
+    }
+}
+
+static void print_lacking(struct printer *printer, const struct profile_ceiling_loop *loop)
+{
+    for (size_t v = 0; v < CEILING_VARIANTS; v++) {
+        const struct profile_ceiling_variant *variant =
+            ceiling_variant(printer->profile, loop, ceiling_variants[v].id);
+        char line[TEXT_BYTES] = "", reason[TEXT_BYTES];
+        if (!variant || variant->ratio >= 0)
+            continue;
+        name_clean(variant->reason ? variant->reason : "no trial came to its end", reason,
+                   sizeof reason);
+        print_add(line, sizeof line, "Not tried: %s, because %s.", ceiling_variants[v].name,
+                  reason);
+        fprintf(printer->out, "      ");
+        print_wrap(printer, DIM, 6, 6, line);
+    }
+}
+
 static void print_loop(struct printer *printer, const struct profile_ceiling_loop *loop,
                        size_t number)
 {
-    struct advice advice = ceiling_advice(loop);
+    struct advice advice = ceiling_advice(printer->profile, loop);
     print_heading(printer, loop, number);
     if (loop->reason) {
         print_reason(printer, loop);
@@ -109,12 +170,12 @@ static void print_loop(struct printer *printer, const struct profile_ceiling_loo
     }
     print_verdict(printer, loop);
     print_given(printer, &advice, number);
-    if (loop->cycles >= 0) {
-        fprintf(printer->out, "\n      cycles an iteration\n");
-        print_cycles(printer, "as it is", loop->cycles, loop->cycles);
-        print_cycles(printer, "in the first-level cache", loop->l1_cycles, loop->cycles);
-    }
+    if (loop->cycles >= 0)
+        print_bars(printer, loop);
+    else
+        print_parts(printer, loop);
     print_remark(printer, loop);
+    print_lacking(printer, loop);
 }
 
 /* ---- the slots --------------------------------------------------------------------------------- */
@@ -147,11 +208,19 @@ static void print_shares(struct printer *printer, const struct profile_ceiling_r
     if (run->measured_ns > 0)
         print_add(line, sizeof line,
                   "If each of these had all its data in the first-level cache, the "
-                  "program would take %.1f %% less CPU time: more is not to be had "
-                  "from their locality.",
+                  "program would take %.1f %% less CPU time: better locality "
+                  "cannot save more.",
                   100 * ceiling_upper_bound(printer->profile));
     else
         print_add(line, sizeof line, "What their locality costs is therefore not known.");
+    double second = ceiling_variant_bound(printer->profile, "l2"),
+           third = ceiling_variant_bound(printer->profile, "l3");
+    if (second >= 0)
+        print_add(line, sizeof line,
+                  " With their data in the second level it would take %.1f %% less.", 100 * second);
+    if (third >= 0)
+        print_add(line, sizeof line, " With their data in the third it would take %.1f %% less.",
+                  100 * third);
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }

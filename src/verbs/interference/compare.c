@@ -104,12 +104,6 @@ static struct advice find_advice(const struct diff_side *side, const struct diff
     return interference_advice(part->state, finding->row);
 }
 
-static bool is_unsummed(const struct diff_side *side, const struct diff_part *part)
-{
-    (void)side;
-    return part->state != NULL;
-}
-
 const struct analysis_compare interference_compare = {
     .kinds = kinds,
     .kinds_count = BASE_COUNT(kinds),
@@ -121,5 +115,5 @@ const struct analysis_compare interference_compare = {
     .figures = add_figures,
     .subject = describe,
     .advice = find_advice,
-    .is_unsummed = is_unsummed,
+    .is_unsummed = diff_has_state,
 };

@@ -134,8 +134,8 @@ static void print_ceiling(const struct limits_loop *loop, char *text, size_t byt
     print_add(text, bytes, " Tried with all its data in the first-level cache it takes %.3g cycles",
               tried->l1_cycles);
     if (tried->gap >= 0.02)
-        print_add(text, bytes, " in place of %.3g, %.0f %% less: misses take that.", tried->cycles,
-                  100 * tried->gap);
+        print_add(text, bytes, " in place of %.3g, %.0f %% less: that is what misses cost.",
+                  tried->cycles, 100 * tried->gap);
     else
         print_add(text, bytes, ", no less than as it is: misses cost it nothing.");
 }

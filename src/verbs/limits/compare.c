@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops in comparisons of profiles. A finding is a loop of a run with the time that mending what limits it would save; figures, by which
- * `check` holds a loop to its bounds, are in cycles an iteration: of single loops made when asked for, and the worst of those measured.
+ * Loops in comparisons of profiles. A finding is a loop of a run with the time that mending what limits it would save, or a dependence of a
+ * loop's source, which is there or not; figures, by which `check` holds a loop to its bounds, are in cycles an iteration: of single loops made
+ * when asked for, and the worst of those measured.
  */
 #include "compare/findings.h"
 #include "limits/internal.h"
@@ -9,12 +10,19 @@
 #include <math.h>
 #include <string.h>
 
+enum { LOOP, DEPENDENCE };
+
 static const struct diff_kind kinds[] = {
-    {.name = "loop",
-     .heading = "Time of loops above their next bound",
-     .whole = "the CPU time",
-     .unit = DIFF_SECONDS,
-     .untested = true},
+    [LOOP] = {.name = "loop",
+              .heading = "Time of loops above their next bound",
+              .whole = "the CPU time",
+              .unit = DIFF_SECONDS,
+              .untested = true},
+    [DEPENDENCE] = {.name = "dependence",
+                    .heading = "Dependences of loops as their sources have them",
+                    .whole = "the dependences",
+                    .unit = DIFF_COUNT,
+                    .untested = true},
 };
 
 static bool differ(const struct profile *before, const struct profile *after, char *error,
@@ -32,12 +40,35 @@ static bool differ(const struct profile *before, const struct profile *after, ch
 
 static bool begin(const struct diff_side *side, struct diff_part *part)
 {
-    if (!side->profile->limit_loops_count)
+    if (!side->profile->limit_loops_count && !side->profile->limit_sources_count)
         return true;
     struct limits_report *report = limits_report_make(side->profile);
     if (report)
         part->state = report;
     return report != NULL;
+}
+
+static const char *const kind_words[] = {"flow", "anti", "output"};
+
+/* What depends on what, and at which distance; lines may move. */
+static void add_dependences(struct diff_side *side, const struct diff_part *part)
+{
+    const struct profile *profile = side->profile;
+    side->wholes[part->first_kind + DEPENDENCE].amount = (double)profile->limit_dependences_count;
+    for (uint32_t i = 0; i < profile->limit_dependences_count; i++) {
+        const struct profile_limit_dependence *row = &profile->limit_dependences[i];
+        const struct profile_limit_source *source = &profile->limit_sources[row->source];
+        struct compare_finding *made = diff_add(side, part, DEPENDENCE, i);
+        if (!made)
+            return;
+        uint64_t hash = diff_hash_text(diff_hash_text(row->kind, source->function), row->from_text);
+        hash = diff_hash_text(diff_hash_text(hash, row->to_text), row->vector);
+        made->functions[0] = base_mix64(hash + row->distance);
+        made->exact[0] =
+            base_mix64(made->functions[0] + ((uint64_t)row->from_line << 32) + row->to_line);
+        made->lines[0] = row->from_line;
+        made->amount = 1;
+    }
 }
 
 /* By function, file and level; loops of one function keep their order in the code when it moves. */
@@ -46,6 +77,7 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
     const struct limits_report *report = part->state;
     if (!report)
         return;
+    add_dependences(side, part);
     double whole_ns = limits_cpu_ns(side->profile);
     side->wholes[part->first_kind].amount = whole_ns;
     for (uint32_t i = 0; i < report->count; i++) {
@@ -53,14 +85,11 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
         double ns = row->share * whole_ns * limits_gain(&report->loops[i]);
         if (row->share < 0 || ns <= 0)
             continue;
-        struct compare_finding *made = diff_add(side, part, 0, i);
+        uint64_t key = diff_hash_text(diff_hash_text(0, row->function), row->level);
+        struct compare_finding *made =
+            diff_add_line(side, part, LOOP, i, key, row->file, row->line);
         if (!made)
             return;
-        made->functions[0] = diff_hash_text(diff_hash_text(0, row->function), row->level);
-        made->exact[0] =
-            base_mix64(diff_hash_text(made->functions[0], row->file ? name_base(row->file) : NULL) +
-                       row->line);
-        made->lines[0] = row->line;
         made->amount = ns;
     }
 }
@@ -122,6 +151,35 @@ static double measured_of(const struct limits_loop *loop)
     return loop->row->measured;
 }
 
+/* Of sources: cycles an iteration of the critical circuit, and how many dependences go from one iteration of the innermost loop to another.
+   The largest of the function's loops. */
+static bool find_source_figure(const struct profile *profile, const char *name,
+                               struct diff_figure *figure)
+{
+    static const char circuit[] = "limits.circuit@", carried[] = "limits.carried@";
+    bool of_circuit = strncmp(name, circuit, sizeof circuit - 1) == 0, found = false;
+    if (!of_circuit && strncmp(name, carried, sizeof carried - 1) != 0)
+        return false;
+    const char *function = strchr(name, '@') + 1;
+    for (size_t i = 0; i < profile->limit_sources_count; i++) {
+        const struct profile_limit_source *source = &profile->limit_sources[i];
+        double value = 0;
+        if (source->reason || !profile_same_text(source->function, function))
+            continue;
+        if (of_circuit && source->circuit_distance)
+            value = source->circuit_latency / source->circuit_distance;
+        for (size_t j = 0; !of_circuit && j < profile->limit_dependences_count; j++)
+            value += profile->limit_dependences[j].source == i &&
+                     profile->limit_dependences[j].distance > 0;
+        if (found && figure->value >= value)
+            continue;
+        *figure = (struct diff_figure){.unit = DIFF_COUNT, .value = value};
+        snprintf(figure->name, sizeof figure->name, "%s", name);
+        found = true;
+    }
+    return found;
+}
+
 /* Of all loops of the function the largest: a limit holds for each of them. */
 static bool find_figure(const struct diff_part *part, const char *name, struct diff_figure *figure)
 {
@@ -137,6 +195,8 @@ static bool find_figure(const struct diff_part *part, const char *name, struct d
     };
     const struct limits_report *report = part->state;
     bool found = false;
+    if (report && find_source_figure(report->profile, name, figure))
+        return true;
     for (size_t f = 0; report && f < BASE_COUNT(figures); f++) {
         size_t bytes = strlen(figures[f].prefix);
         for (size_t i = 0; strncmp(name, figures[f].prefix, bytes) == 0 && i < report->count; i++) {
@@ -157,7 +217,8 @@ static bool find_figure(const struct diff_part *part, const char *name, struct d
 
 static const char *figure_hint(const struct diff_part *part)
 {
-    return part->state ? "limits.certified@FUNCTION, limits.predicted@FUNCTION, and of what was "
+    return part->state ? "limits.certified@FUNCTION, limits.predicted@FUNCTION, of sources "
+                         "limits.circuit@FUNCTION and limits.carried@FUNCTION, and of what was "
                          "measured limits.measured@FUNCTION and limits.ratio@FUNCTION"
                        : NULL;
 }
@@ -171,11 +232,34 @@ static const struct limits_loop *loop_of(const struct diff_part *part,
     return &report->loops[finding->row];
 }
 
+static void describe_dependence(const struct profile *profile, uint32_t index,
+                                struct diff_subject *subject)
+{
+    const struct profile_limit_dependence *row = &profile->limit_dependences[index];
+    const struct profile_limit_source *source = &profile->limit_sources[row->source];
+    char from[NAME_BYTES], to[NAME_BYTES], function[NAME_BYTES];
+    name_clean(row->from_text, from, sizeof from);
+    name_clean(row->to_text, to, sizeof to);
+    name_shorten(source->function ? source->function : "the loop", 60, function);
+    snprintf(subject->name, sizeof subject->name, "%s from %.100s to %.100s in %.120s",
+             kind_words[row->kind], from, to, function);
+    if (row->vector)
+        print_add(subject->name, sizeof subject->name, ", %.80s", row->vector);
+    else
+        print_add(subject->name, sizeof subject->name, ", distance %u", row->distance);
+    subject->function = source->function;
+    subject->file = source->file;
+    subject->line = row->from_line;
+}
+
 static void describe(const struct diff_side *side, const struct diff_part *part,
                      const struct compare_finding *finding, struct diff_subject *subject)
 {
+    if (finding->kind == part->first_kind + DEPENDENCE) {
+        describe_dependence(side->profile, finding->row, subject);
+        return;
+    }
     const struct profile_limit_loop *row = loop_of(part, finding)->row;
-    (void)side;
     name_shorten(row->function ? row->function : "the block", 60, subject->name);
     print_add(subject->name, sizeof subject->name, ", loop limited by %s",
               limits_bound_words[loop_of(part, finding)->limit]);
@@ -189,14 +273,9 @@ static struct advice find_advice(const struct diff_side *side, const struct diff
                                  struct source_cache *sources)
 {
     (void)side, (void)sources;
+    if (finding->kind == part->first_kind + DEPENDENCE)
+        return (struct advice){0};
     return limits_advice(loop_of(part, finding));
-}
-
-/* Time of what was taken off stays in the figures, which are no sums. */
-static bool is_unsummed(const struct diff_side *side, const struct diff_part *part)
-{
-    (void)side;
-    return part->state != NULL;
 }
 
 const struct analysis_compare limits_compare = {
@@ -213,5 +292,5 @@ const struct analysis_compare limits_compare = {
     .figure_hint = figure_hint,
     .subject = describe,
     .advice = find_advice,
-    .is_unsummed = is_unsummed,
+    .is_unsummed = diff_has_state, /* figures are no sums of findings */
 };

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIALS_FEW = 3 }; /* below that their median says little */
-
 const char *const limits_bound_names[] = {"resource", "recurrence", "frontend", "memory"};
 const char *const limits_bound_words[] = {"its units", "its recurrence", "the front end",
                                           "something that the bounds do not see"};
@@ -41,7 +39,7 @@ static const struct profile_ceiling_loop *ceiling_of(const struct profile *profi
     for (size_t i = 0; row->module && i < profile->ceiling_loops_count; i++) {
         const struct profile_ceiling_loop *tried = &profile->ceiling_loops[i];
         if (tried->address == row->address && strcmp(tried->module, row->module) == 0 &&
-            tried->trials && !tried->short_executions && tried->cycles > 0)
+            profile_ceiling_known(tried) && tried->cycles > 0)
             return tried;
     }
     return NULL;
@@ -67,7 +65,7 @@ static void judge(const struct profile *profile, struct limits_loop *loop)
 
 bool limits_misses(const struct limits_loop *loop)
 {
-    return loop->ceiling && loop->ceiling->trials >= TRIALS_FEW &&
+    return loop->ceiling && loop->ceiling->trials >= PROFILE_CEILING_TRIALS_FEW &&
            loop->ceiling->cycles > LIMITS_UNEXPLAINED * loop->ceiling->l1_cycles;
 }
 

@@ -92,6 +92,9 @@ void limits_print_fates(struct printer *printer, const struct limits_loop *loop)
 void limits_sources_member(struct json *json, const struct profile *profile);
 void limits_match_member(struct json *json, const struct limits_loop *loop);
 
+/* outside.c: a sentence, if most of the time is in no innermost loop. False: no memory. */
+bool limits_print_outside(struct printer *printer, const struct limits_report *report);
+
 extern const struct analysis_text limits_text;
 bool limits_json(struct json *json, const struct places *places,
                  const struct report_options *options);

@@ -205,6 +205,8 @@ bool limits_json(struct json *json, const struct places *places,
                profile->limit_runs[0].cycle_ns, 6);
     json_count(json, "loops_total", report->count);
     json_count(json, "loops_not_listed", profile->limit_runs[0].other);
+    json_known(json, "outside", profile->limit_runs[0].outside > 0, profile->limit_runs[0].outside,
+               6);
     json_begin(json, "loops", '[');
     for (size_t i = 0; i < report->count && json_list_goes_on(json, frames, i, options->limit); i++)
         loop_object(json, &report->loops[i]);

@@ -2,6 +2,7 @@
 /* The report for people: each loop with its bounds, its critical circuit and its resources. */
 #include "limits/internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static void print_heading(struct printer *printer, const struct limits_loop *loo
     print_add(line, sizeof line, "%s", name);
     if (place[0])
         print_add(line, sizeof line, " (%s)", place);
+    else if (row->address) /* a function may have several */
+        print_add(line, sizeof line, " (at 0x%" PRIx64 ")", row->address);
     fprintf(printer->out, "\n%s#%zu%s  ", print_on(printer, STRONG), loop->number,
             print_off(printer));
     print_wrap(printer, BOLD, 4, 4, line);
@@ -350,7 +353,7 @@ static bool print_findings(struct printer *printer, void *state)
     if (printer->profile->limit_runs[0].other)
         fprintf(printer->out, "\n  %llu other loops are not listed\n",
                 (unsigned long long)printer->profile->limit_runs[0].other);
-    return true;
+    return limits_print_outside(printer, report);
 }
 
 const struct analysis_text limits_text = {

@@ -33,7 +33,7 @@ static bool runs_differ(const struct profile *before, const struct profile *afte
     if (same && profile_same_text(first->swept, second->swept))
         return false;
     snprintf(error, error_bytes, "they were computed for different %s",
-             same ? "parameters: one was swept" : "caches (--cache)");
+             same ? "values of a parameter (--sweep)" : "caches (--cache)");
     return true;
 }
 
@@ -81,6 +81,18 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
         add_point(side, part, i);
 }
 
+/* Misses as parts of `of`, with their interval. */
+static void add_bounded(struct diff_side *side, const char *name, enum diff_unit unit,
+                        const struct profile_locality_figure *sum, double of)
+{
+    struct diff_figure *figure = diff_add_figure(side, "locality.", name, unit, sum->misses / of);
+    if (!figure || sum->exact)
+        return;
+    figure->band = true;
+    figure->low = sum->low / of;
+    figure->high = sum->high / of;
+}
+
 static void add_level(struct diff_side *side, uint32_t level)
 {
     static const char *const names[][3] = {{"l1.ratio", "l1.conflict", "l1.misses"},
@@ -91,21 +103,9 @@ static void add_level(struct diff_side *side, uint32_t level)
     struct profile_locality_figure sum = locality_sum(side->profile, level, &accesses);
     if (level >= BASE_COUNT(names) || accesses <= 0)
         return;
-    struct diff_figure *ratio =
-        diff_add_figure(side, "locality.", names[level][0], DIFF_SHARE, sum.misses / accesses);
-    if (ratio && !sum.exact) {
-        ratio->band = true;
-        ratio->low = sum.low / accesses;
-        ratio->high = sum.high / accesses;
-    }
+    add_bounded(side, names[level][0], DIFF_SHARE, &sum, accesses);
     diff_add_figure(side, "locality.", names[level][1], DIFF_SHARE, sum.conflict / accesses);
-    struct diff_figure *misses =
-        diff_add_figure(side, "locality.", names[level][2], DIFF_COUNT, sum.misses);
-    if (misses && !sum.exact) {
-        misses->band = true;
-        misses->low = sum.low;
-        misses->high = sum.high;
-    }
+    add_bounded(side, names[level][2], DIFF_COUNT, &sum, 1);
 }
 
 static void add_figures(struct diff_side *side, const struct diff_part *part)

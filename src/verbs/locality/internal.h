@@ -33,6 +33,10 @@ const struct profile_locality_figure *locality_saving(const struct profile *prof
 const struct profile_locality_figure *locality_sweep(const struct profile *profile, uint32_t point,
                                                      uint32_t level);
 
+/* What was recorded of a reference; NULL: nothing. */
+const struct profile_locality_recorded *locality_recorded(const struct profile *profile,
+                                                          uint32_t reference);
+
 /* All nests together; *accesses of them. simulated: negative if one was not. */
 struct profile_locality_figure locality_sum(const struct profile *profile, uint32_t level,
                                             double *accesses);

@@ -2,23 +2,15 @@
 /* The member "locality" of the report, docs/formats/report.md. */
 #include "locality/internal.h"
 
-static void interval(struct json *json, const struct profile_locality_figure *figure,
-                     double accesses)
-{
-    json_begin(json, "ci95", '[');
-    json_item(json);
-    json_number(json, accesses > 0 ? figure->low / accesses : 0, 9);
-    json_item(json);
-    json_number(json, accesses > 0 ? figure->high / accesses : 0, 9);
-    json_close(json, ']');
-}
+#include <math.h>
 
 static void figure_members(struct json *json, const struct profile_locality_figure *figure,
                            double accesses)
 {
+    double all = accesses > 0 ? accesses : INFINITY; /* of nothing: 0 */
     json_decimal(json, "misses", figure->misses, 12);
-    json_decimal(json, "ratio", accesses > 0 ? figure->misses / accesses : 0, 9);
-    interval(json, figure, accesses);
+    json_decimal(json, "ratio", figure->misses / all, 9);
+    json_range(json, "ci95", true, figure->low / all, figure->high / all, 9);
     json_decimal(json, "cold", figure->cold, 12);
     json_decimal(json, "capacity", figure->capacity, 12);
     json_decimal(json, "conflict", figure->conflict, 12);
@@ -44,6 +36,22 @@ static void levels_member(struct json *json, const struct profile *profile)
     json_close(json, ']');
 }
 
+/* Of all executions of the nest. */
+static void recorded_member(struct json *json, const struct profile *profile, uint32_t reference)
+{
+    const struct profile_locality_recorded *row = locality_recorded(profile, reference);
+    if (!row)
+        return;
+    json_begin(json, "recorded", '{');
+    json_decimal(json, "executions", row->executions, 9);
+    json_count(json, "accesses", row->accesses);
+    json_count(json, "bytes", row->moved_bytes);
+    json_count(json, "misses", row->misses);
+    json_decimal(json, "computed_misses",
+                 row->executions * locality_miss(profile, reference, 0)->misses, 12);
+    json_close(json, '}');
+}
+
 static void reference_object(struct json *json, const struct profile *profile, uint32_t index)
 {
     const struct profile_locality_reference *reference = &profile->locality_references[index];
@@ -65,6 +73,7 @@ static void reference_object(struct json *json, const struct profile *profile, u
         json_close(json, '}');
     }
     json_close(json, ']');
+    recorded_member(json, profile, index);
     json_close(json, '}');
 }
 
@@ -77,8 +86,21 @@ static void total_object(struct json *json, const struct profile_locality_figure
     json_close(json, '}');
 }
 
+typedef const struct profile_locality_figure *figure_of(const struct profile *profile,
+                                                        uint32_t owner, uint32_t level);
+
+/* figure: locality_total and the like, of that owner. */
+static void totals_member(struct json *json, const struct profile *profile, figure_of *figure,
+                          uint32_t owner, uint64_t accesses)
+{
+    json_begin(json, "totals", '[');
+    for (uint32_t i = 0; i < profile->locality_levels_count; i++)
+        total_object(json, figure(profile, owner, i), (double)accesses);
+    json_close(json, ']');
+}
+
 /* Of all nests together. */
-static void totals_member(struct json *json, const struct profile *profile)
+static void sums_member(struct json *json, const struct profile *profile)
 {
     json_begin(json, "totals", '[');
     for (uint32_t i = 0; i < profile->locality_levels_count; i++) {
@@ -98,10 +120,7 @@ static void sweep_member(struct json *json, const struct profile *profile, const
         const struct profile_locality_point *point = &profile->locality_points[i];
         json_begin_item(json);
         json_signed(json, "value", point->value);
-        json_begin(json, "totals", '[');
-        for (uint32_t j = 0; j < profile->locality_levels_count; j++)
-            total_object(json, locality_sweep(profile, i, j), (double)point->accesses);
-        json_close(json, ']');
+        totals_member(json, profile, locality_sweep, i, point->accesses);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -159,10 +178,7 @@ static void nest_object(struct json *json, const struct profile *profile, uint32
     json_count(json, "accesses", nest->accesses);
     json_flag(json, "exact", nest->exact);
     json_flag(json, "late", nest->late);
-    json_begin(json, "totals", '[');
-    for (uint32_t i = 0; i < profile->locality_levels_count; i++)
-        total_object(json, locality_total(profile, index, i), (double)nest->accesses);
-    json_close(json, ']');
+    totals_member(json, profile, locality_total, index, nest->accesses);
     arrays_member(json, profile, index);
     pairs_member(json, profile, index);
     json_close(json, '}');
@@ -219,10 +235,7 @@ static void suggestion_object(struct json *json, const struct profile *profile, 
     json_advice(json, &advice);
     order_members(json, profile, index);
     padding_members(json, profile, index);
-    json_begin(json, "totals", '[');
-    for (uint32_t i = 0; i < profile->locality_levels_count; i++)
-        total_object(json, locality_saving(profile, index, i), (double)suggestion->accesses);
-    json_close(json, ']');
+    totals_member(json, profile, locality_saving, index, suggestion->accesses);
     json_close(json, '}');
 }
 
@@ -262,7 +275,7 @@ bool locality_json(struct json *json, const struct places *places,
     for (uint32_t i = 0; i < profile->locality_references_count; i++)
         reference_object(json, profile, i);
     json_close(json, ']');
-    totals_member(json, profile);
+    sums_member(json, profile);
     json_begin(json, "suggestions", '[');
     for (uint32_t i = 0; i < profile->locality_suggestions_count; i++)
         suggestion_object(json, profile, i);

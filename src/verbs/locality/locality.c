@@ -2,6 +2,8 @@
 /* Rows of nests, and what locality is to the other rooms. */
 #include "locality/internal.h"
 
+#include <string.h>
+
 const struct profile_locality_run *locality_run_of(const struct profile *profile)
 {
     return profile->locality_runs_count ? &profile->locality_runs[0] : NULL;
@@ -77,6 +79,16 @@ const struct profile_locality_figure *locality_sweep(const struct profile *profi
     return find(profile->locality_sweeps, profile->locality_sweeps_count, point, level);
 }
 
+const struct profile_locality_recorded *locality_recorded(const struct profile *profile,
+                                                          uint32_t reference)
+{
+    size_t count = profile->locality_recorded_count;
+    size_t at = BASE_FIRST(i, count, profile->locality_recorded[i].reference >= reference);
+    return at < count && profile->locality_recorded[at].reference == reference
+               ? &profile->locality_recorded[at]
+               : NULL;
+}
+
 struct profile_locality_figure locality_sum(const struct profile *profile, uint32_t level,
                                             double *accesses)
 {
@@ -128,11 +140,11 @@ static bool was_left(const struct analysis_log *log)
     return false;
 }
 
-/* Nothing is sampled that more of would be known of. */
+/* They have computed figures, not samples that add up. Beside a run, those that are the same stay (profile_merge). */
 static bool runs_clash(const struct profile *a, const struct profile *b, char *why,
                        size_t why_bytes)
 {
-    if (!locality_run_of(a) || !locality_run_of(b))
+    if (strcmp(a->run.verb, "locality") != 0 || strcmp(b->run.verb, "locality") != 0)
         return false;
     snprintf(why, why_bytes,
              "what was computed of loop nests does not add up; 'headroom diff' compares it");

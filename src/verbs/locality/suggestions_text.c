@@ -4,35 +4,34 @@
 
 #include <inttypes.h>
 
+/* The loop that stands at that place now. NULL: the profile has none. */
+static const struct profile_locality_loop *loop_at(const struct profile *profile,
+                                                   struct locality_rows rows, size_t place)
+{
+    for (size_t i = rows.first; i < rows.end; i++)
+        if (profile->locality_loops[i].loop == place)
+            return &profile->locality_loops[i];
+    return NULL;
+}
+
 /* Loops are named by their lines where these are known, else by their number among those that are moved. */
 static void add_loops(const struct profile *profile,
                       const struct profile_locality_suggestion *suggestion,
                       struct locality_rows rows, char *line, size_t bytes)
 {
-    const struct profile_locality_loop *loops = profile->locality_loops;
-    size_t first = rows.first + suggestion->kept;
-    uint32_t lines[64];
-    size_t count = 0;
-    for (size_t i = first; i < rows.end && count < BASE_COUNT(lines); i++) {
-        if (!loops[i].line) {
-            print_add(line, bytes, "the inner %zu loops of the nest", rows.end - first);
-            return;
-        }
-        /* as they stand now: by their places */
-        size_t at = count++;
-        for (; at > 0; at--) {
-            size_t before = 0;
-            for (size_t j = first; j < rows.end; j++)
-                before += loops[j].line == lines[at - 1] && loops[j].loop > loops[i].loop;
-            if (!before)
-                break;
-            lines[at] = lines[at - 1];
-        }
-        lines[at] = loops[i].line;
+    size_t count = rows.end - rows.first;
+    bool known = true;
+    for (size_t i = rows.first + suggestion->kept; i < rows.end; i++)
+        known &= profile->locality_loops[i].line != 0;
+    if (!known) {
+        print_add(line, bytes, "the inner %zu loops of the nest", count - suggestion->kept);
+        return;
     }
     print_add(line, bytes, "the loops of lines ");
-    for (size_t i = 0; i < count; i++)
-        print_add(line, bytes, "%s%u", i ? ", " : "", lines[i]);
+    for (size_t place = suggestion->kept; place < count; place++) {
+        const struct profile_locality_loop *loop = loop_at(profile, rows, place);
+        print_add(line, bytes, "%s%u", place > suggestion->kept ? ", " : "", loop ? loop->line : 0);
+    }
 }
 
 static void add_order(const struct profile *profile,
@@ -58,19 +57,16 @@ static void add_tiles(const struct profile *profile,
                       const struct profile_locality_suggestion *suggestion,
                       struct locality_rows rows, char *line, size_t bytes)
 {
-    const struct profile_locality_loop *loops = profile->locality_loops;
     size_t count = rows.end - rows.first;
     print_add(line, bytes, " in tiles of ");
-    for (size_t place = suggestion->kept; place < count; place++)
-        for (size_t i = rows.first; i < rows.end; i++) {
-            if (loops[i].loop != place)
-                continue;
-            print_add(line, bytes, "%s", place == suggestion->kept ? "" : " x ");
-            if (loops[i].tile)
-                print_add(line, bytes, "%" PRIu64, loops[i].tile);
-            else
-                print_add(line, bytes, "all");
-        }
+    for (size_t place = suggestion->kept; place < count; place++) {
+        const struct profile_locality_loop *loop = loop_at(profile, rows, place);
+        print_add(line, bytes, "%s", place == suggestion->kept ? "" : " x ");
+        if (loop && loop->tile)
+            print_add(line, bytes, "%" PRIu64, loop->tile);
+        else
+            print_add(line, bytes, "all");
+    }
 }
 
 static void add_padding(const struct profile *profile,
@@ -119,7 +115,7 @@ void locality_describe_suggestion(const struct profile *profile, uint32_t index,
             add_tiles(profile, suggestion, loops, line, bytes);
         add_order(profile, suggestion, loops, line, bytes);
         if (suggestion->split)
-            print_add(line, bytes, ", split off from what else they hold");
+            print_add(line, bytes, ", split off from the other statements in them");
     }
     add_padding(profile, suggestion, locality_paddings_of(profile, index), reordered, line, bytes);
     print_add(line, bytes, ": ");

@@ -166,6 +166,74 @@ static void print_pairs(struct printer *printer, uint32_t nest)
     }
 }
 
+/* ---- beside a recording --------------------------------------------------------------------------------- */
+
+static void print_difference(struct printer *printer, double computed, double recorded)
+{
+    char first[32], second[32];
+    fprintf(printer->out, " %12s %12s", print_quantity(round(computed), first),
+            print_quantity(recorded, second));
+    if (recorded > 0)
+        fprintf(printer->out, " %+10.1f %%\n", 100 * (computed - recorded) / recorded);
+    else
+        fprintf(printer->out, " %12s\n", "-");
+}
+
+static void print_recorded_reference(struct printer *printer, uint32_t index,
+                                     const struct profile_locality_recorded *row)
+{
+    const struct profile *profile = printer->profile;
+    const struct profile_locality_reference *reference = &profile->locality_references[index];
+    char place[64], name[NAME_BYTES];
+    snprintf(place, sizeof place, "%u:%u", reference->line, reference->column);
+    name_clean(reference->text, name, sizeof name);
+    name[name_fitting(name, 18)] = 0;
+    fprintf(printer->out, "    %-6s %-5s ", place, reference->store ? "store" : "load");
+    print_pad(printer, name, 18, false);
+    print_difference(printer, row->executions * locality_miss(profile, index, 0)->misses,
+                     (double)row->misses);
+}
+
+static void print_recorded_head(struct printer *printer, double executions)
+{
+    char count[32];
+    fprintf(printer->out, "\n    misses of the first level, computed and recorded");
+    if (executions > 0)
+        fprintf(printer->out, "; the nest was executed %s time%s",
+                print_quantity(executions, count), executions == 1 ? "" : "s");
+    fprintf(printer->out, "\n    %s%-6s %-5s %-18s %12s %12s %12s%s\n", print_on(printer, BOLD),
+            "at", "", "array", "computed", "recorded", "difference", print_off(printer));
+}
+
+static void print_recorded(struct printer *printer, uint32_t nest)
+{
+    const struct profile *profile = printer->profile;
+    const struct locality_rows rows = locality_references_of(profile, nest);
+    double computed = 0, recorded = 0;
+    size_t found = 0;
+    if (!profile->locality_recorded_count)
+        return;
+    for (size_t i = rows.first; i < rows.end; i++) {
+        const struct profile_locality_recorded *row = locality_recorded(profile, (uint32_t)i);
+        if (!row)
+            continue;
+        if (!found++)
+            print_recorded_head(printer, row->executions);
+        print_recorded_reference(printer, (uint32_t)i, row);
+        computed += row->executions * locality_miss(profile, (uint32_t)i, 0)->misses;
+        recorded += (double)row->misses;
+    }
+    if (found > 1) {
+        fprintf(printer->out, "    %-31s", "together");
+        print_difference(printer, computed, recorded);
+    }
+    if (found < rows.end - rows.first)
+        fprintf(printer->out,
+                "    %zu of %zu references %s not found in the recording, or not told apart\n",
+                rows.end - rows.first - found, rows.end - rows.first,
+                rows.end - rows.first - found == 1 ? "was" : "were");
+}
+
 static void print_remarks(struct printer *printer, uint32_t index)
 {
     const struct profile *profile = printer->profile;
@@ -210,6 +278,7 @@ static void print_nest(struct printer *printer, uint32_t index)
         print_total(printer, index, i);
     print_references(printer, index);
     print_pairs(printer, index);
+    print_recorded(printer, index);
     locality_print_suggestions(printer, index);
     print_remarks(printer, index);
 }
@@ -272,12 +341,18 @@ static void print_rejected(struct printer *printer)
     }
 }
 
+/* Or do they stand beside a run's findings? */
+static bool is_own(const struct profile *profile)
+{
+    return strcmp(profile->run.verb, "locality") == 0;
+}
+
 /* ---- the slots ------------------------------------------------------------------------------------------- */
 
 static bool describe(const struct printer *printer, char *line, size_t bytes)
 {
     const struct profile_locality_run *run = locality_run_of(printer->profile);
-    if (!run)
+    if (!run || !is_own(printer->profile))
         return false;
     snprintf(line, bytes, "%.600s, computed from its loops, nothing was run", run->path);
     return true;
@@ -289,6 +364,9 @@ static bool print_findings(struct printer *printer, void *state)
     (void)state;
     if (!run)
         return true;
+    if (!is_own(printer->profile))
+        fprintf(printer->out, "\n%sLoop nests%s  computed from their sources\n",
+                print_on(printer, BOLD), print_off(printer));
     for (uint32_t i = 0; i < printer->profile->locality_nests_count; i++)
         print_nest(printer, i);
     print_sweep(printer, run);
@@ -296,4 +374,5 @@ static bool print_findings(struct printer *printer, void *state)
     return true;
 }
 
-const struct analysis_text locality_text = {.describe = describe, .findings = print_findings};
+const struct analysis_text locality_text = {
+    .describe = describe, .findings = print_findings, .beside = true};

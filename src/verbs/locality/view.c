@@ -16,4 +16,12 @@ static void add_lines(struct page_lines *lines, const struct profile *profile)
                       profile->locality_references[i].line);
 }
 
-const struct analysis_view locality_view = {.tabs = find_tabs, .lines = add_lines};
+/* The command is the compiler's. */
+static const char *find_subject(const struct profile *profile)
+{
+    const struct profile_locality_run *run = locality_run_of(profile);
+    return run ? run->path : NULL;
+}
+
+const struct analysis_view locality_view = {
+    .tabs = find_tabs, .lines = add_lines, .subject = find_subject};

@@ -45,15 +45,11 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
         const struct profile_map_finding *row = &profile->map_findings[i];
         size_t count;
         map_stops_of(profile, i, &count);
-        struct compare_finding *made = diff_add(side, part, row->class - PROFILE_MAP_STALE, i);
+        uint64_t key = diff_hash_text(diff_hash_text(0, row->function), row->variable) + row->early;
+        struct compare_finding *made =
+            diff_add_line(side, part, row->class - PROFILE_MAP_STALE, i, key, row->file, row->line);
         if (!made)
             return;
-        made->functions[0] =
-            diff_hash_text(diff_hash_text(0, row->function), row->variable) + row->early;
-        made->exact[0] =
-            base_mix64(diff_hash_text(made->functions[0], row->file ? name_base(row->file) : NULL) +
-                       row->line);
-        made->lines[0] = row->line;
         made->amount = (double)count;
     }
 }

@@ -77,7 +77,10 @@ static void finding_object(struct json *json, const struct profile *profile, uin
     json_begin_item(json);
     json_text(json, "function", finding->function);
     json_text(json, "variable", finding->variable);
-    json_address(json, "address", finding->address);
+    if (finding->address)
+        json_address(json, "address", finding->address);
+    else
+        json_text(json, "address", NULL);
     json_text(json, "class", map_class_names[finding->class]);
     json_flag(json, "premature", finding->early);
     json_text(json, "file", finding->file);

@@ -19,7 +19,8 @@ const char *const map_copy_words[] = {"",
                                       "sunk out of a loop",
                                       "the statement again, in the same loop",
                                       "vector instructions"};
-const char *const map_absence_names[] = {"present", "gone", "outside"};
+const char *const map_absence_names[] = {"present",     "gone",  "outside",
+                                         "declaration", "empty", "continued"};
 
 const struct profile_map_run *map_run_of(const struct profile *profile)
 {
@@ -52,7 +53,7 @@ struct advice map_advice(const struct profile_map_finding *finding)
         .id = finding->early ? "map.premature" : "map.stale",
         .text = finding->early
                     ? "A debugger may show a value there that the source assigns only later: stop "
-                      "behind the assignment, or compile the file with -Og or -O0 to debug it."
+                      "after the assignment, or compile the file with -Og or -O0 to debug it."
                     : "A debugger may show the value from before the assignment there: stop "
                       "further on, or compile the file with -Og or -O0 to debug it.",
         .evidence = finding->class == PROFILE_MAP_SUSPECT ? ADVICE_WEAK : ADVICE_EXACT,

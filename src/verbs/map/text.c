@@ -29,15 +29,24 @@ static uint32_t nearest(const struct profile_map_run *run)
     return run->line - run->previous <= run->next - run->line ? run->previous : run->next;
 }
 
+static const char *why_absent(const struct profile_map_run *run)
+{
+    switch (run->absence) {
+    case PROFILE_MAP_OUTSIDE: return "it is before or after all lines with code";
+    case PROFILE_MAP_DECLARATION: return "it is a declaration";
+    case PROFILE_MAP_EMPTY: return "there is no statement on it";
+    case PROFILE_MAP_CONTINUED: return "it is part of a statement that begins on a line before";
+    default:
+        return run->sources
+                   ? "the compiler removed its statement, or merged it with another"
+                   : "it is no statement, or the compiler removed it or merged it with another";
+    }
+}
+
 static void print_absence(struct printer *printer, const struct profile_map_run *run)
 {
     char line[TEXT_BYTES] = "";
-    print_add(line, sizeof line,
-              run->absence == PROFILE_MAP_OUTSIDE
-                  ? "No code comes from line %u, which is before or behind all lines with code."
-                  : "No code comes from line %u: it is no statement, or the compiler removed it or "
-                    "merged it with another.",
-              run->line);
+    print_add(line, sizeof line, "No code comes from line %u: %s.", run->line, why_absent(run));
     print_add(line, sizeof line, " The nearest line with code is %u.", nearest(run));
     sentence(printer, line);
 }

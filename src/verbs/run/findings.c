@@ -241,12 +241,7 @@ static void gain_member(struct json *json, const struct gain_finding *finding)
     json_decimal(json, "direct", finding->direct, 6);
     json_decimal(json, "low", finding->low, 6);
     json_decimal(json, "ceiling", finding->ceiling, 6);
-    json_begin(json, "ci95", '[');
-    json_item(json);
-    json_number(json, finding->direct_low, 6);
-    json_item(json);
-    json_number(json, finding->direct_high, 6);
-    json_close(json, ']');
+    json_range(json, "ci95", true, finding->direct_low, finding->direct_high, 6);
     json_close(json, '}');
 }
 

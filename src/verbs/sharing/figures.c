@@ -452,6 +452,19 @@ double sharing_rate(const struct sharing_report *report, double transfers)
     return thousands > 0 ? transfers / thousands : 0;
 }
 
+struct sharing_silence sharing_silence(const struct sharing_report *report)
+{
+    static const double least_judged = 0.1, usual_density = 0.4;
+    struct sharing_silence silence = {
+        .least = report->watched.armed ? 6 / (double)report->watched.armed : 1};
+    silence.rate = 1000 * silence.least * usual_density / 2;
+    if (silence.least > least_judged)
+        silence.doubt = SHARING_FEW_LOOKS;
+    else if (sharing_rate(report, report->transfers) >= SHARING_MATTERS)
+        silence.doubt = SHARING_FEW_MET;
+    return silence;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES])

@@ -7,8 +7,8 @@
  * one half.
  *
  * Samples do not count transfers: that two threads have used a line within some milliseconds does not say how often it has moved in
- * between. So from nothing to all of the time in the accesses to it, and of that which ticks behind them stand for, can be gained. Where all
- * accesses were counted, too, samples say nothing.
+ * between, and the transfers expected from them are those of threads that have a processor each. So from nothing to all of the time of the accesses to it can be gained,
+ * ticks right behind them included, since these wait for it. Where all accesses were counted as well, samples are not used.
  */
 #include "gain/gain.h"
 #include "sharing/internal.h"

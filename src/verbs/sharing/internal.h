@@ -58,7 +58,7 @@ struct sharing_line {
     double together; /* transfers of all of them */
     /* Live: of all lines of the object and class. */
     uint64_t traps, samples; /* meetings; accesses published there */
-    double time;             /* of the CPU time, that these stand for, but for waiting */
+    double time;             /* part of the CPU time that these stand for, without waiting */
     /* The same, on the line that stands for them. */
     struct profile_share live; /* of all transfers; known: there are enough */
     uint64_t
@@ -79,7 +79,7 @@ struct sharing_report {
     struct profile_shared_gap *gaps;
     struct profile_shared_run totals; /* of all processes; exhausted: how many of them */
     double transfers;
-    bool live; /* transfers are estimated from samples, at an instruction a nanosecond */
+    bool live; /* transfers are estimated from samples, as if an instruction took a nanosecond */
     struct profile_shared_watch watched; /* live: of all processes */
     double squares;                      /* live: of the weights */
     uint32_t threads;                    /* in the matrix */
@@ -92,6 +92,27 @@ void sharing_report_free(void *report);
 
 /* Transfers in 1,000 instructions. */
 double sharing_rate(const struct sharing_report *report, double transfers);
+
+/* Transfers in 1,000 instructions from which on a line is a finding. */
+#define SHARING_MATTERS (1000 * SHARING_LEAST_PART / SHARING_TRANSFER_INSTRUCTIONS)
+
+/*
+ * Live, where there is no finding: that is less than it says (enum), and from how many transfers in 1,000 instructions on a line would have been
+ * met in 95 of 100 such runs. Nothing found says as much as there are looks at the board: a touch of a line with the share p of all accesses is met
+ * in about one look of 2/p, so that 3 are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md). If two threads use
+ * it alike it moves at every second access; of ten instructions four are taken to load or store.
+ */
+enum sharing_doubt {
+    SHARING_NO_DOUBT,
+    SHARING_FEW_LOOKS, /* for any statement */
+    SHARING_FEW_MET    /* sharing was seen too rarely to say on which line it matters, but it may */
+};
+struct sharing_silence {
+    enum sharing_doubt doubt;
+    double least; /* part of the accesses; and what is met from it on: */
+    double rate;
+};
+struct sharing_silence sharing_silence(const struct sharing_report *report);
 
 /* "counters", "heap block of 64 bytes", ... */
 void sharing_object(const struct profile_shared_line *row, char name[NAME_BYTES]);

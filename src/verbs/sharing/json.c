@@ -243,6 +243,14 @@ static void watched_member(struct json *json, const struct sharing_report *repor
     json_close(json, '}');
 }
 
+/* What it says that no line is a finding. */
+static void silence_members(struct json *json, const struct sharing_report *report)
+{
+    struct sharing_silence silence = sharing_silence(report);
+    json_flag(json, "undecided", !report->findings && silence.doubt != SHARING_NO_DOUBT);
+    json_decimal(json, "seen_from_per_1000", silence.rate, 6);
+}
+
 static void members(struct json *json, const struct sharing_report *report,
                     const struct report_options *options)
 {
@@ -256,6 +264,7 @@ static void members(struct json *json, const struct sharing_report *report,
         json_decimal(
             json, "effective",
             report->squares > 0 ? report->transfers * report->transfers / report->squares : 0, 6);
+        silence_members(json, report);
     }
     json_decimal(json, "transfers", report->transfers, 12);
     json_decimal(json, "transfers_per_1000", sharing_rate(report, report->transfers), 6);

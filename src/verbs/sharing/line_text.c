@@ -209,7 +209,7 @@ static void print_allocation(struct printer *printer, const struct sharing_repor
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Live: what it rests on, how far apart the touches lay, and what its accesses cost by themselves. */
+/* Live: what it rests on, how far apart the touches lay, and the time of its accesses without waiting. */
 static void print_live(struct printer *printer, const struct sharing_report *report,
                        const struct sharing_line *line, const char *class, const char *share)
 {
@@ -225,7 +225,7 @@ static void print_live(struct printer *printer, const struct sharing_report *rep
     snprintf(
         text, sizeof text,
         "half of the touches came within %s of the other thread's; its accesses take %s of the "
-        "CPU time, what they wait for the line left out",
+        "CPU time, not counting how long they wait for the line",
         print_time((double)line->gap_ns, gap), print_percent(line->time, time));
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { MATRIX_SHOWN = 8, MATRIX_COLUMNS = 8, MET_FOR_SHARES = 8 };
-static const double least_judged = 0.1; /* of the accesses */
 
 /* Threads of which nothing was seen, where that was asked. */
 static uint64_t short_threads(const struct sharing_report *report)
@@ -75,35 +74,31 @@ static void print_legend(struct printer *printer, const struct sharing_report *r
                      "main thread.");
 }
 
-/*
- * Nothing found says as much as there are looks at the board: a touch of a line with the share p of all accesses is met
- * in about one look of 2/p, so that 3 are expected, and 95 of 100 runs show one, in 6/p (docs/sharing.md). If two threads use
- * it alike it moves at every second access.
- */
 static void add_unseen(const struct sharing_report *report, char *line, size_t bytes)
 {
-    static const double usual_density = 0.4,
-                        matters = 1000 * SHARING_LEAST_PART / SHARING_TRANSFER_INSTRUCTIONS;
     char share[32], met[32];
-    double least = report->watched.armed ? 6 / (double)report->watched.armed : 1;
-    double rate = sharing_rate(report, report->transfers),
-           unseen = 1000 * least * usual_density / 2;
-    if (least > least_judged)
+    struct sharing_silence silence = sharing_silence(report);
+    switch (silence.doubt) {
+    case SHARING_FEW_LOOKS:
         snprintf(line, bytes,
                  "Too few samples to say that no line moves between threads: record a longer run, "
                  "or all accesses (--exact).");
-    else if (rate >= matters)
+        break;
+    case SHARING_FEW_MET:
         snprintf(line, bytes,
-                 "No line was seen to move often enough to matter, but what was met, %s time%s, is "
-                 "too little to say that none does: lines may move about %.1f times in 1,000 "
-                 "instructions. Record a longer run, or all accesses (--exact).",
-                 print_grouped(report->watched.met, met), print_plural(report->watched.met), rate);
-    else
+                 "No line was seen to move often enough to matter, but sharing was seen %s time%s, "
+                 "too rarely to say that none does: all lines together may move about %.2f times "
+                 "in 1,000 instructions. Record a longer run, or all accesses (--exact).",
+                 print_grouped(report->watched.met, met), print_plural(report->watched.met),
+                 sharing_rate(report, report->transfers));
+        break;
+    default:
         snprintf(line, bytes,
                  "No line was seen to move often enough to matter. With so many samples a line "
                  "with %s of the accesses, which two threads move %.2f times in 1,000 "
                  "instructions, is seen in 95 of 100 runs; %.2f or more may matter.",
-                 print_percent(least, share), unseen, matters);
+                 print_percent(silence.least, share), silence.rate, SHARING_MATTERS);
+    }
 }
 
 static void print_none(struct printer *printer, const struct sharing_report *report)
@@ -137,9 +132,10 @@ static void print_rest(struct printer *printer, const struct sharing_report *rep
         print_percent(report->transfers > 0 ? weak / report->transfers : 0, transfers);
         snprintf(
             text, sizeof text,
-            "%zu %sline%s, %s of the sharing: seen fewer than 5 times, or too few transfers to "
+            "%zu %sline%s, %s of the sharing: seen fewer than %d times, or too few transfers to "
             "matter",
-            count, report->findings ? "more " : "", print_plural(count), transfers);
+            count, report->findings ? "more " : "", print_plural(count), transfers,
+            SHARING_FEW_TRAPS);
         fprintf(printer->out, "\n  ");
         print_wrap(printer, DIM, 2, 2, text);
         return;

@@ -172,15 +172,19 @@ static void find_modes(struct stat_row *row, const double *ordered)
     row->modes[1] = ordered[split + (row->count - split) / 2];
 }
 
+static double cpu_of(const struct stat_point *point)
+{
+    return (double)(point->run->user_ns + point->run->system_ns);
+}
+
 static void add_parts(struct stat_row *row)
 {
     double ns = 0, waiting = 0, preempted = 0, cost = 0;
     for (size_t i = 0; i < row->count; i++) {
         const struct stat_point *point = &row->points[i];
         const struct profile_stat_visit *visit = point->visit;
-        double cpu = (double)(point->run->user_ns + point->run->system_ns);
         ns += point->ns;
-        waiting += visit ? visit->asleep_ns : fmax(0, point->ns - cpu);
+        waiting += visit ? visit->asleep_ns : fmax(0, point->ns - cpu_of(point));
         preempted += visit ? visit->preempted_ns : 0;
         cost += visit ? visit->cost_ns * (double)visit->recorded : 0;
         row->visits += visit ? (double)visit->visits / (double)row->count : 0;
@@ -233,22 +237,27 @@ static int by_round(const void *a, const void *b)
     return (one->round > two->round) - (one->round < two->round);
 }
 
-/* Points by round; those without a partner are left out. */
-static enum base_status compare_points(struct stat_point *first, size_t first_count,
-                                       struct stat_point *second, size_t second_count,
-                                       struct statistics_ratio *ratio)
+typedef double measure_of_point(const struct stat_point *point);
+
+static double time_of(const struct stat_point *point)
+{
+    return point->ns;
+}
+
+/* Points by round; those without a partner, or of which nothing was measured, are left out. */
+static enum base_status compare_points(const struct stat_point *first, size_t first_count,
+                                       const struct stat_point *second, size_t second_count,
+                                       measure_of_point *measure, struct statistics_ratio *ratio)
 {
     double *values = calloc(2 * first_count + 1, sizeof *values);
     size_t filled = 0;
     if (!values)
         return BASE_NO_MEMORY;
-    qsort(first, first_count, sizeof *first, by_round);
-    qsort(second, second_count, sizeof *second, by_round);
     for (size_t i = 0, j = 0; i < first_count && j < second_count;) {
         int order = by_round(&first[i], &second[j]);
-        if (order == 0) {
-            values[filled] = first[i].ns;
-            values[first_count + filled++] = second[j].ns;
+        if (order == 0 && measure(&first[i]) > 0 && measure(&second[j]) > 0) {
+            values[filled] = measure(&first[i]);
+            values[first_count + filled++] = measure(&second[j]);
         }
         i += order <= 0;
         j += order >= 0;
@@ -265,8 +274,13 @@ static enum base_status add_ratio(const struct stat_row *first, struct stat_row 
         return BASE_NO_MEMORY;
     memcpy(points, first->points, first->count * sizeof *points);
     memcpy(points + first->count, row->points, row->count * sizeof *points);
-    enum base_status status =
-        compare_points(points, first->count, points + first->count, row->count, &row->ratio);
+    qsort(points, first->count, sizeof *points, by_round);
+    qsort(points + first->count, row->count, sizeof *points, by_round);
+    const struct stat_point *second = points + first->count;
+    size_t ours = first->count, theirs = row->count;
+    enum base_status status = compare_points(points, ours, second, theirs, time_of, &row->ratio);
+    if (status == BASE_OK && !row->points[0].visit)
+        status = compare_points(points, ours, second, theirs, cpu_of, &row->cpu);
     free(points);
     return status;
 }
@@ -342,7 +356,7 @@ void stat_reason(const struct stat_row *row, char *text, size_t bytes)
         return;
     if (row->waiting > SENSITIVE_WAITING) {
         print_add(text, bytes, "it waits for %s of its time%s", print_percent(row->waiting, number),
-                  row->points[0].visit ? "" : ", be it for a processor");
+                  row->points[0].visit ? "" : ", for a processor or otherwise");
         comma = ", ";
     }
     if (row->preempted > SENSITIVE_TAKEN) {

@@ -37,6 +37,7 @@ struct stat_row {
         preempted; /* parts of the time: asleep; taken by others while it was ready to run */
     double cost;   /* of recording, as a part of the region's time */
     struct statistics_ratio ratio; /* to the first subject; not known of that itself */
+    struct statistics_ratio cpu;   /* the same of CPU time, of whole runs */
     size_t outliers[STAT_UNEXPLAINED + 1];
     double modes[2]; /* medians of two modes; 0: there are none */
     size_t lower;    /* runs in the lower mode */

@@ -2,21 +2,6 @@
 /* The member "stat" of the report, docs/formats/report.md. */
 #include "stat/internal.h"
 
-static void pair_member(struct json *json, const char *name, bool known, double low, double high)
-{
-    json_key(json, name);
-    if (!known) {
-        json_raw(json, "null");
-        return;
-    }
-    json_open(json, '[');
-    json_item(json);
-    json_number(json, low, 9);
-    json_item(json);
-    json_number(json, high, 9);
-    json_close(json, ']');
-}
-
 static void statistics_member(struct json *json, const char *name, const struct statistics *made)
 {
     json_begin(json, name, '{');
@@ -25,20 +10,20 @@ static void statistics_member(struct json *json, const char *name, const struct 
     json_decimal(json, "mean", made->mean, 9);
     json_decimal(json, "max", made->max, 9);
     json_decimal(json, "sd", made->sd, 9);
-    pair_member(json, "ci95", true, made->low, made->high);
+    json_range(json, "ci95", true, made->low, made->high, 9);
     json_close(json, '}');
 }
 
-static void ratio_member(struct json *json, const struct statistics_ratio *ratio)
+static void ratio_member(struct json *json, const char *name, const struct statistics_ratio *ratio)
 {
     if (!ratio->known) {
-        json_key(json, "ratio");
+        json_key(json, name);
         json_raw(json, "null");
         return;
     }
-    json_begin(json, "ratio", '{');
+    json_begin(json, name, '{');
     json_decimal(json, "value", ratio->value, 6);
-    pair_member(json, "ci95", ratio->bounded, ratio->low, ratio->high);
+    json_range(json, "ci95", ratio->bounded, ratio->low, ratio->high, 9);
     json_known(json, "detectable", ratio->bounded, ratio->detectable, 6);
     json_close(json, '}');
 }
@@ -113,14 +98,16 @@ static void region_object(struct json *json, const struct stat_report *report,
     json_text(json, "level", subject->level);
     json_count(json, "runs", row->count);
     statistics_member(json, "ns", &row->ns);
-    ratio_member(json, &row->ratio);
+    ratio_member(json, "ratio", &row->ratio);
     if (row->points[0].visit)
         visit_members(json, report, row);
+    else
+        ratio_member(json, "cpu_ratio", &row->cpu);
     for (unsigned i = 0; i < BASE_COUNT(measure_names) && !row->points[0].visit; i++)
         json_decimal(json, measure_names[i], stat_median(row, i), 9);
     json_flag(json, "sensitive", row->sensitive);
     json_text(json, "reason", reason[0] ? reason : NULL);
-    pair_member(json, "modes_ns", row->modes[0] > 0, row->modes[0], row->modes[1]);
+    json_range(json, "modes_ns", row->modes[0] > 0, row->modes[0], row->modes[1], 9);
     outliers_member(json, row);
     times_member(json, row);
     json_close(json, '}');

@@ -117,6 +117,22 @@ static void print_visits(struct printer *printer, const struct stat_report *repo
 
 /* ---- what compares how ------------------------------------------------------------------------ */
 
+static void compare_cpu_time(struct printer *printer, const struct statistics_ratio *ratio)
+{
+    char line[TEXT_BYTES] = "", percent[32];
+    if (!ratio->bounded)
+        return;
+    print_add(line, sizeof line, "In CPU time, %.4f times (%.4f to %.4f): ", ratio->value,
+              ratio->low, ratio->high);
+    if (ratio->low > 1 || ratio->high < 1)
+        print_add(line, sizeof line, "%s", ratio->low > 1 ? "more" : "less");
+    else
+        print_add(line, sizeof line, "no difference seen; one of %s or more would have been.",
+                  print_percent(ratio->detectable, percent));
+    fputs("    ", printer->out);
+    print_wrap(printer, PLAIN, 4, 6, line);
+}
+
 static void compare_row(struct printer *printer, const struct stat_row *first,
                         const struct stat_row *row)
 {
@@ -128,7 +144,7 @@ static void compare_row(struct printer *printer, const struct stat_row *first,
     if (!ratio->bounded)
         print_add(line, sizeof line,
                   "#%u takes %.4f times as long as #%u; too few runs in common for an interval, "
-                  "which takes 6",
+                  "which needs 6",
                   other, ratio->value, base);
     else if (ratio->low > 1 || ratio->high < 1)
         print_add(line, sizeof line, "#%u takes %.4f times as long as #%u (%.4f to %.4f): %s",
@@ -137,11 +153,12 @@ static void compare_row(struct printer *printer, const struct stat_row *first,
     else
         print_add(line, sizeof line,
                   "No difference seen between #%u and #%u: %.4f times (%.4f to %.4f). One of %s or "
-                  "more would have been, four times of five.",
+                  "more would have been seen in four of five sessions.",
                   base, other, ratio->value, ratio->low, ratio->high,
                   print_percent(ratio->detectable, percent));
     fputs("  ", printer->out);
     print_wrap(printer, PLAIN, 2, 4, line);
+    compare_cpu_time(printer, &row->cpu);
 }
 
 /* ---- what is to be known ----------------------------------------------------------------------- */

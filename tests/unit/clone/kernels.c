@@ -22,8 +22,15 @@
     __attribute__((section("kernel_" #name), WHOLE)) void name(                                    \
         double *restrict a, const double *restrict b, const double *restrict c, long n)
 
+/* What is called, likewise. */
+#define LEAF(name, type, ...)                                                                      \
+    extern const uint8_t __start_leaf_##name[], __stop_leaf_##name[];                              \
+    type name(__VA_ARGS__);                                                                        \
+    __attribute__((section("leaf_" #name), WHOLE)) type name(__VA_ARGS__)
+
 #define EACH        for (long i = 0; i < n; i++)
-#define ONE         __asm__ volatile("") /* keeps iterations apart: no vectors, no unrolling */
+#define ONE         __asm__ volatile("")  /* keeps iterations apart: no vectors, no unrolling */
+#define OTHER_ONE   __asm__ volatile("#") /* and two ways apart: no conditional move */
 #define INTO(type)  ((type *)a)
 #define FROM(type)  ((const type *)b)
 #define OTHER(type) ((const type *)c)
@@ -190,6 +197,92 @@ KERNEL(carries) /* the carry goes from iteration to iteration, and into the firs
                      : "r8", "memory");
 }
 
+/* ---- branches that depend on data --------------------------------------------------------------------------- */
+
+#define ADDS_OR_TAKES_OFF(adds, added)                                                             \
+    double sum = 0;                                                                                \
+    EACH                                                                                           \
+    {                                                                                              \
+        if (adds) {                                                                                \
+            ONE;                                                                                   \
+            sum += added;                                                                          \
+        } else {                                                                                   \
+            ONE;                                                                                   \
+            sum -= 3;                                                                              \
+        }                                                                                          \
+    }                                                                                              \
+    a[0] = sum
+
+KERNEL(chance_half)
+{
+    ADDS_OR_TAKES_OFF(b[i] < .5, c[i]);
+}
+KERNEL(chance_most)
+{
+    ADDS_OR_TAKES_OFF(b[i] < .9, c[i]);
+}
+KERNEL(chance_period) /* the same each few iterations, if c is */
+{
+    ADDS_OR_TAKES_OFF(c[i] < 2, b[i]);
+}
+KERNEL(chance_late) /* it takes long until the outcome is known */
+{
+    EACH
+    {
+        if (b[i] * b[i] / c[i] < .1) {
+            ONE;
+            a[i] = b[i];
+        } else {
+            OTHER_ONE;
+            a[i] = 3;
+        }
+    }
+}
+KERNEL(chance_nested)
+{
+    EACH
+    {
+        double x = b[i];
+        if (x < .5) {
+            ONE;
+            if (c[i] < 2) {
+                ONE;
+                x = x * 3;
+            } else if (x < .2) {
+                ONE;
+                x = x + c[i];
+            }
+        }
+        ONE;
+        a[i] = x;
+    }
+}
+KERNEL(chance_compress) /* an address depends on outcomes */
+{
+    long count = 0;
+    EACH if (b[i] < .4)
+    {
+        ONE;
+        a[count++] = b[i] + c[i];
+    }
+}
+KERNEL(chance_integers) /* flags of one comparison decide twice */
+{
+    long less = 0, more = 0;
+    EACH
+    {
+        int64_t x = FROM(int64_t)[i] & 15;
+        if (x < 5) {
+            ONE;
+            less += OTHER(int64_t)[i];
+        } else if (x > 5) {
+            ONE;
+            more ^= OTHER(int64_t)[i];
+        }
+    }
+    INTO(int64_t)[0] = less + more;
+}
+
 /* ---- loops in loops ---------------------------------------------------------------------------------------- */
 
 enum { ROW = 40 };
@@ -232,13 +325,77 @@ KERNEL(crossed)
         : "rax", "rcx", "rdx", "r8", "r9", "r10", "memory", "cc");
 }
 
+/* ---- loops whose data are in the first-level cache --------------------------------------------------------- */
+
+#define AGAIN     for (long r = 0; r < n; r++)
+#define CHANGED   __asm__ volatile("" : : : "memory") /* what was computed before is not known */
+#define EACH_NEAR LOOP for (long i = 0; i < NEAR_ELEMENTS; i++)
+#define NEAR(action)                                                                               \
+    AGAIN                                                                                          \
+    {                                                                                              \
+        CHANGED;                                                                                   \
+        EACH_NEAR action;                                                                          \
+    }
+
+KERNEL(near_scale){NEAR(a[i] = 3 * b[i])} KERNEL(near_triad){
+    NEAR(a[i] = b[i] + 3 * c[i])} KERNEL(near_axpy){NEAR(a[i] += 2 * b[i])} KERNEL(near_divide){
+    NEAR(a[i] = b[i] / c[i])} KERNEL(near_horner){
+    NEAR(a[i] = (((b[i] * .3 + 1) * b[i] + c[i]) * b[i] + 2) * b[i] + .7)} KERNEL(near_stencil){
+    NEAR(a[i + 1] = b[i] + 2 * b[i + 1] + b[i + 2])} KERNEL(near_integers){
+    NEAR(INTO(int32_t)[i] = FROM(int32_t)[i] * 5 + OTHER(int32_t)[i])} KERNEL(near_dot)
+{
+    double sum = 0;
+    NEAR(sum += b[i] * c[i])
+    a[0] = sum;
+}
+
 /* ---- not eligible ------------------------------------------------------------------------------------------ */
+
+KERNEL(
+    merges) /* the loop ends sooner or later; a compiler would else make one block of both branches */
+{
+    long i = 0, k = 0;
+    while (i < n && k < n)
+        if (b[i] < c[k])
+            __asm__ volatile("inc %0" : "+r"(i));
+        else
+            __asm__ volatile("inc %0" : "+r"(k));
+    a[0] = (double)i;
+}
+
+KERNEL(uncounted) /* what counts is in memory, and addresses follow from outcomes */
+{
+    __asm__ volatile("mov %1, -16(%%rsp); xor %%r9d, %%r9d\n"
+                     "1: mov (%0,%%r9,8), %%r8; test $1, %%r8b; je 2f; xor $1, %%r9d\n"
+                     "2: decq -16(%%rsp); jne 1b"
+                     :
+                     : "r"(b), "r"(n)
+                     : "r8", "r9", "memory", "cc");
+}
+
+KERNEL(crowded) /* no register is left */
+{
+    register const double *at __asm__("r12") = b;
+    register long count __asm__("r13") = n;
+    __asm__ volatile(
+        "push %%rbp; push %%rbx; push %%rax; push %%rcx; push %%rdx; push %%rsi; push %%rdi\n"
+        "1: mov (%0), %%r8; inc %%rax; inc %%rcx; inc %%rdx; inc %%rbx; inc %%rbp; inc %%r9; inc "
+        "%%r10\n"
+        "inc %%r11; inc %%r14; inc %%r15; inc %%rsi; inc %%rdi; test $1, %%r8b; je 2f; inc %%r8\n"
+        "2: add $8, %0; dec %1; jne 1b\n"
+        "pop %%rdi; pop %%rsi; pop %%rdx; pop %%rcx; pop %%rax; pop %%rbx; pop %%rbp"
+        : "+r"(at), "+r"(count)
+        :
+        : "r8", "r9", "r10", "r11", "r14", "r15", "memory", "cc");
+}
 
 KERNEL(search)
 {
     long i = 0;
-    while (i < n && b[i] != -1)
+    while (i < n && b[i] != -1) {
+        ONE;
         i++;
+    }
     a[0] = (double)i;
 }
 
@@ -319,6 +476,151 @@ KERNEL(switches)
     }
 }
 
+/* ---- calls --------------------------------------------------------------------------------------------------- */
+
+LEAF(poly, double, double x)
+{
+    return ((x * .3 + 1) * x + 3) * x + .2;
+}
+/* Its registers are its caller's: it pushes and pops them. */
+LEAF(saves, double, const double *at, double x)
+{
+    __asm__ volatile("" ::: "rbx", "rbp", "r12", "r13", "r14", "r15");
+    return at[0] * x + at[1];
+}
+LEAF(frames, double, const double *at, long i)
+{
+    double kept[6] = {at[0], at[1], at[2]};
+    __asm__ volatile("" : : "r"(kept) : "memory");
+    return kept[i & 1] + kept[2];
+}
+LEAF(crowds, double, double x, long a, long b, long c, long d, long e, long f, long g, long h,
+     const double *at)
+{
+    return x * (double)(a + b + c + d + e + f + g * h) + at[0];
+}
+LEAF(stores, void, double *to, double x, double y)
+{
+    to[0] = x * y;
+}
+LEAF(deeper, double, const double *at, double x)
+{
+    double before = poly(at[0]);
+    return before + poly(x);
+}
+LEAF(passes_on, double, const double *at)
+{
+    return poly(at[0] + 1);
+}
+LEAF(chooses, double, const double *at, double x)
+{
+    if (at[0] < .5) {
+        OTHER_ONE;
+        return x + 1;
+    }
+    ONE;
+    return x * at[0];
+}
+LEAF(adds_up, double, const double *at, long n)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++) {
+        sum += at[i];
+        ONE;
+    }
+    return sum;
+}
+LEAF(goes_down, double, const double *at, long n)
+{
+    if (n <= 0)
+        return at[0];
+    double further = goes_down(at + 1, n - 1);
+    return further * at[0] + 1;
+}
+LEAF(looks_at_itself, long, const double *at)
+{
+    long there;
+    __asm__ volatile("cmp %%rsp, %1; sbb %0, %0" : "=r"(there) : "r"(at) : "cc");
+    return there;
+}
+
+KERNEL(called)
+{
+    EACH a[i] = poly(b[i]) + c[i];
+}
+KERNEL(called_masks)
+{
+    EACH a[i & 511] = poly(b[i & 511]) * c[i & 255];
+}
+KERNEL(called_twice)
+{
+    EACH a[i] = poly(b[i]) * poly(c[i]);
+}
+KERNEL(called_saves)
+{
+    EACH a[i] = saves(b + i, c[i]);
+}
+KERNEL(called_frames)
+{
+    EACH a[i] = frames(b + i, i);
+}
+KERNEL(called_crowds)
+{
+    EACH a[i] = crowds(b[i], i, i + 1, 2, 3, 4, 5, n, i, c + i);
+}
+KERNEL(called_stores)
+{
+    EACH stores(a + i, b[i], c[i]);
+}
+KERNEL(called_deeper)
+{
+    EACH a[i] = deeper(b + i, c[i]);
+}
+KERNEL(called_passes_on)
+{
+    EACH a[i] = passes_on(b + i);
+}
+KERNEL(called_recurrence)
+{
+    for (long i = 1; i < n; i++)
+        a[i] = saves(a + i - 1, b[i]);
+}
+KERNEL(called_loops)
+{
+    EACH a[i] = adds_up(b + i, i & 7);
+}
+KERNEL(called_recurses)
+{
+    EACH a[i] = goes_down(b + i, i & 3);
+}
+KERNEL(called_stack)
+{
+    EACH a[i] = (double)looks_at_itself(b + i);
+}
+KERNEL(called_pointer)
+{
+    double (*volatile pointer)(double) = poly;
+    EACH a[i] = pointer(b[i]);
+}
+KERNEL(chance_called)
+{
+    EACH a[i] = chooses(b + i, c[i]);
+}
+KERNEL(chance_called_twice)
+{
+    EACH a[i] = chooses(b + i, c[i]) + chooses(b + i + 1, c[i]);
+}
+
+#define OF_LEAF(name)                                                                              \
+    {                                                                                              \
+        __start_leaf_##name, __stop_leaf_##name                                                    \
+    }
+const struct leaf leaves[] = {OF_LEAF(poly),      OF_LEAF(saves),          OF_LEAF(frames),
+                              OF_LEAF(crowds),    OF_LEAF(stores),         OF_LEAF(deeper),
+                              OF_LEAF(passes_on), OF_LEAF(chooses),        OF_LEAF(adds_up),
+                              OF_LEAF(goes_down), OF_LEAF(looks_at_itself)};
+const unsigned leaf_count = sizeof leaves / sizeof *leaves;
+
 #define ENTRY(name, reason)                                                                        \
     {                                                                                              \
 #name, name, __start_kernel_##name, __stop_kernel_##name, reason                           \
@@ -349,8 +651,8 @@ const struct kernel kernels[] = {
     ENTRY(further, CLONE_ELIGIBLE),
     ENTRY(spilled, CLONE_ELIGIBLE),
     ENTRY(carries, CLONE_ELIGIBLE),
-    ENTRY(search, CLONE_BRANCH),
-    ENTRY(chase, CLONE_RECURRENCE_LOST),
+    ENTRY(crowded, CLONE_OUTCOMES),
+    ENTRY(chase, CLONE_CHASES),
     ENTRY(calls, CLONE_CALLS),
     ENTRY(quotients, CLONE_DIVIDES),
     ENTRY(pushes, CLONE_STACK),
@@ -359,8 +661,45 @@ const struct kernel kernels[] = {
     ENTRY(extended, CLONE_X87),
     ENTRY(registers, CLONE_NO_ACCESS),
     ENTRY(switches, CLONE_INDIRECT),
+    ENTRY(called, CLONE_ELIGIBLE),
+    ENTRY(called_masks, CLONE_ELIGIBLE),
+    ENTRY(called_twice, CLONE_ELIGIBLE),
+    ENTRY(called_saves, CLONE_ELIGIBLE),
+    ENTRY(called_frames, CLONE_ELIGIBLE),
+    ENTRY(called_crowds, CLONE_ELIGIBLE),
+    ENTRY(called_stores, CLONE_ELIGIBLE),
+    ENTRY(called_deeper, CLONE_ELIGIBLE),
+    ENTRY(called_passes_on, CLONE_ELIGIBLE),
+    ENTRY(called_recurrence, CLONE_ELIGIBLE),
+    ENTRY(called_loops, CLONE_CALLEE_LOOPS),
+    ENTRY(called_recurses, CLONE_RECURSES),
+    ENTRY(called_stack, CLONE_STACK),
+    ENTRY(called_pointer, CLONE_CALLS_POINTER),
 };
 const unsigned kernel_count = sizeof kernels / sizeof *kernels;
+
+#define CHANCE(name, outcomes)                                                                     \
+    {                                                                                              \
+#name, name, __start_kernel_##name, __stop_kernel_##name, CLONE_ELIGIBLE, outcomes         \
+    }
+
+const struct kernel chances[] = {
+    CHANCE(chance_half, 1),     CHANCE(chance_most, 1),   CHANCE(chance_period, 1),
+    CHANCE(chance_late, 1),     CHANCE(chance_nested, 3), CHANCE(chance_compress, 1),
+    CHANCE(chance_integers, 2), CHANCE(chance_called, 1), CHANCE(chance_called_twice, 2),
+};
+const unsigned chance_count = sizeof chances / sizeof *chances;
+
+const struct kernel ends[] = {
+    CHANCE(search, 3),
+#ifdef __clang__
+    CHANCE(merges, 4), /* tests i < n in both branches */
+#else
+    CHANCE(merges, 3),
+#endif
+    CHANCE(uncounted, 2),
+};
+const unsigned end_count = sizeof ends / sizeof *ends;
 
 const struct kernel nests[] = {
     ENTRY(rows, CLONE_ELIGIBLE),
@@ -368,3 +707,11 @@ const struct kernel nests[] = {
     ENTRY(crossed, CLONE_ELIGIBLE),
 };
 const unsigned nest_count = sizeof nests / sizeof *nests;
+
+const struct kernel nears[] = {
+    ENTRY(near_scale, CLONE_ELIGIBLE),    ENTRY(near_triad, CLONE_ELIGIBLE),
+    ENTRY(near_axpy, CLONE_ELIGIBLE),     ENTRY(near_divide, CLONE_ELIGIBLE),
+    ENTRY(near_horner, CLONE_ELIGIBLE),   ENTRY(near_stencil, CLONE_ELIGIBLE),
+    ENTRY(near_integers, CLONE_ELIGIBLE), ENTRY(near_dot, CLONE_ELIGIBLE),
+};
+const unsigned near_count = sizeof nears / sizeof *nears;

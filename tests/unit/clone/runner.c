@@ -8,7 +8,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { STATE_BYTES = 16384, CODE_BYTES = WIRE_CLONE_CODE_MAX + 4096, INT3 = 0xcc };
+enum {
+    STATE_BYTES = 16384,
+    CODE_BYTES = WIRE_CLONE_CODE_MAX + 4096,
+    INT3 = 0xcc,
+    UNTOUCHED = 0x5a
+};
 
 static const int slots[BASE_GENERAL_REGISTERS] = {
     REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -25,6 +30,8 @@ static struct {
     uint8_t head_byte, exit_bytes[WIRE_CLONE_EXITS_MAX];
     gregset_t general;
     uint8_t state[STATE_BYTES];
+    uint16_t outcomes[WIRE_CLONE_ITERATIONS];
+    uint32_t recorded;
 } run;
 
 /* ---- loops ------------------------------------------------------------------------------------------------ */
@@ -44,6 +51,28 @@ static bool is_innermost(const struct cfg *flow, uint32_t loop)
     return true;
 }
 
+/* Functions that kernels call: their flow is made once. */
+static bool leaf_at(void *context, uint64_t address, bool cell, struct clone_callee *found)
+{
+    enum { LEAVES = 64 };
+    static struct cfg_code codes[LEAVES];
+    static struct cfg *flows[LEAVES];
+    (void)context;
+    for (unsigned i = 0; i < leaf_count && !cell; i++) {
+        if ((uint64_t)leaves[i].start != address)
+            continue;
+        codes[i] = (struct cfg_code){.bytes = leaves[i].start,
+                                     .count = (size_t)(leaves[i].stop - leaves[i].start),
+                                     .start = address,
+                                     .data = {read_memory, NULL}};
+        if (!flows[i] && cfg_of_code(&codes[i], &flows[i]) != BASE_OK)
+            return false;
+        *found = (struct clone_callee){flows[i], &codes[i]};
+        return true;
+    }
+    return false;
+}
+
 unsigned runner_loops(const struct kernel *kernel, const struct model *model,
                       struct runner_loop *loops, unsigned capacity)
 {
@@ -60,7 +89,14 @@ unsigned runner_loops(const struct kernel *kernel, const struct model *model,
         *made = (struct runner_loop){.code = code, .loop = l};
         if (!is_innermost(first, l) || cfg_of_code(&code, &made->flow) != BASE_OK)
             continue;
-        struct clone_request request = {made->flow, &made->code, l, model};
+        struct clone_request request = {
+            .flow = made->flow,
+            .code = &made->code,
+            .loop = l,
+            .model = model,
+            .variants = (1U << CLONE_VARIANTS) - 1,
+            .callee = leaf_at,
+            .walk_bytes = {[CLONE_L2] = RUNNER_L2_BYTES, [CLONE_L3] = RUNNER_L3_BYTES}};
         if (clone_of(&request, &made->clone) == BASE_OK)
             count++;
         else
@@ -95,14 +131,28 @@ static void take_general(const ucontext_t *context, uint64_t out[BASE_GENERAL_RE
 static const struct wire_clone *made_of(void)
 {
     const struct clone *clone = &run.loop->clone;
-    return run.call->what == RUN_TWIN   ? clone->twin.code
-           : run.call->what == RUN_NEST ? clone->nest.code
-                                        : clone->made;
+    return run.call->what == RUN_TWIN       ? clone->twin.code
+           : run.call->what == RUN_NEST     ? clone->nest.code
+           : run.call->what == RUN_RECORDER ? clone->recorder.code
+           : run.call->twice                ? clone->twice
+           : run.call->variant              ? clone->variants[run.call->variant]
+                                            : clone->made;
 }
 
 static uint64_t looked_at(void)
 {
     return run.call->look ? run.call->look(run.call->context) : 0;
+}
+
+/* The first run begins with what was recorded first. */
+static void replay(void)
+{
+    uint32_t count = run.call->outcomes ? run.call->outcomes : run.recorded * run.call->repeat;
+    uint16_t *outcomes = wire_clone_outcomes(run.yard, count);
+    for (uint32_t i = 0; i < count; i++)
+        outcomes[i] = run.outcomes[i % run.recorded];
+    if (run.call->flip)
+        outcomes[run.call->flip - 1] ^= UINT16_MAX;
 }
 
 static void start_clone(ucontext_t *context)
@@ -119,12 +169,16 @@ static void start_clone(ucontext_t *context)
     if (!wire_clone_place(made, (uint64_t)run.yard, 0, (uint64_t)run.code, run.code))
         abort();
     run.seen->filled = wire_clone_fill(made, 0, &registers, &memory, run.yard);
+    memset((uint8_t *)run.yard + WIRE_CLONE_WALK_AT, UNTOUCHED, made->walk_bytes);
+    wire_clone_spread(made, run.yard, (uint8_t *)run.yard + WIRE_CLONE_WALK_AT);
     run.seen->entered = true;
     run.seen->before = looked_at();
     memset(&run.yard->control, 0, sizeof run.yard->control);
     run.yard->control.leave = (uint64_t)run.leave;
     run.yard->control.repeat = run.call->repeat;
     run.yard->control.limit = UINT64_MAX;
+    if (run.call->what == RUN_CLONE && made->outcomes)
+        replay();
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)run.code;
     run.stage = IN_CLONE;
 }
@@ -155,6 +209,26 @@ static void go_on(ucontext_t *context)
     run.stage = DONE;
 }
 
+static int ascending(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* No least: on some processors the counter advances by tens of ticks at a time. */
+static double mean_ticks(const struct wire_clone_control *control)
+{
+    uint64_t ticks[WIRE_CLONE_REPEATS];
+    unsigned count = run.call->repeat < WIRE_CLONE_REPEATS ? run.call->repeat : 0, used = 0;
+    double sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        ticks[i] = control->ticks[i + 1];
+    qsort(ticks, count, sizeof *ticks, ascending);
+    while (used < count && ticks[used] <= ticks[count / 2] + ticks[count / 2] / 2 + 64)
+        sum += (double)ticks[used++];
+    return used ? sum / used : 0;
+}
+
 static void end_clone(ucontext_t *context)
 {
     const struct wire_clone *made = made_of();
@@ -166,10 +240,15 @@ static void end_clone(ucontext_t *context)
     seen->cloned[BASE_RCX] = control->last[1];
     seen->cloned[BASE_RDX] = control->last[2];
     seen->cloned_exit = control->exit < made->exit_count ? made->exits[control->exit] : 0;
-    seen->ticks = UINT64_MAX;
-    for (unsigned i = 1; i <= run.call->repeat; i++)
-        seen->ticks = control->ticks[i] < seen->ticks ? control->ticks[i] : seen->ticks;
+    seen->ticks = mean_ticks(control);
+    seen->laps = control->laps;
     seen->executions = control->executions;
+    seen->left = control->repeat;
+    seen->lapped = control->exit == WIRE_CLONE_LAPPED;
+    if (run.call->what == RUN_RECORDER)
+        seen->recorded = run.recorded =
+            wire_clone_take(made, control->recorded, 0, (const uint8_t *)run.yard->outcomes,
+                            run.outcomes, WIRE_CLONE_ITERATIONS);
     for (unsigned s = 0; s < WIRE_CLONE_SLOTS; s++)
         seen->progress += control->slots[s].progress;
     if (run.call->what != RUN_CLONE)
@@ -206,8 +285,8 @@ static void get_memory(void)
 {
     if (run.yard)
         return;
-    run.yard = mmap(NULL, sizeof *run.yard, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    run.yard = mmap(NULL, WIRE_CLONE_WALK_AT + RUNNER_L3_BYTES + CLONE_WALK_SLACK,
+                    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
     /* Near the kernels, whose twins have operands relative to where they stand. */
     void *near = (void *)(((uintptr_t)runner_run & ~4095UL) - (64UL << 20));
     run.code = mmap(near, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -244,6 +323,11 @@ void runner_run(const struct kernel *kernel, const struct runner_loop *loop,
     kernel->run(call->a, call->b, call->c, call->n);
     *run.head = run.head_byte;
     sigaction(SIGTRAP, &before, NULL);
+}
+
+const uint8_t *runner_buffers(void)
+{
+    return run.yard ? (const uint8_t *)run.yard + WIRE_CLONE_WALK_AT : NULL;
 }
 
 uint64_t runner_stamps(void)

@@ -4,41 +4,22 @@
  * patterns that are common in programs. Prints nanoseconds and time-stamp cycles per access,
  * the least of several rounds; `call` is a helper that does nothing.
  *
- *   gcc -O2 -Isrc/common -Isrc/target -Isrc/engine bench/shadow.c src/engine/shadow/*.c src/target/detect/*.c src/common/base/*.c -o shadow && ./shadow
+ *     patterns [PART OF A PATTERN'S NAME]
  */
-#include "shadow/fast.h"
+#include "helpers.h"
+#include "trace_file.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <x86intrin.h>
 
 enum { ROUNDS = 15, START = 1 << 20, IDS = 4096 };
 
-static struct shadow shadow;
-
-#define HELPER static __attribute__((noinline)) void
-
 HELPER call(uint64_t address, uint32_t id, uint64_t value)
 {
     __asm__ volatile("" : : "r"(address), "r"(id), "r"(value));
 }
-
-#define HELPERS(n)                                                                                 \
-    HELPER load_##n(uint64_t address, uint32_t id, uint64_t value)                                 \
-    {                                                                                              \
-        shadow_load_fast(&shadow, address, id, n, value);                                          \
-    }                                                                                              \
-    HELPER store_##n(uint64_t address, uint32_t id, uint64_t before, uint64_t value)               \
-    {                                                                                              \
-        shadow_store_fast(&shadow, address, id, n, before, value);                                 \
-    }
-HELPERS(1)
-HELPERS(2)
-HELPERS(4)
-HELPERS(8)
 
 HELPER load_16(uint64_t address, uint32_t id, const uint8_t *value)
 {
@@ -318,27 +299,9 @@ static void measure(const struct pattern *pattern)
     printf("%-28s %7.2f ns %7.1f cycles\n", pattern->name, least_ns, least_cycles);
 }
 
-static void *map(void *context, size_t bytes, bool reserve)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | (reserve ? MAP_NORESERVE : 0), -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void unmap(void *context, void *memory, size_t bytes)
-{
-    munmap(memory, bytes);
-}
-
-static void clear(void *context, void *start, size_t bytes)
-{
-    madvise(start, bytes, MADV_DONTNEED);
-}
-
 int main(int count, char **arguments)
 {
-    struct shadow_memory memory = {map, unmap, clear, NULL};
-    if (shadow_init(&shadow, (uint64_t)1 << 34, IDS, 0.01f, &memory) != BASE_OK)
+    if (shadow_init(&shadow, (uint64_t)1 << 34, IDS, 0.01f, &trace_shadow_memory) != BASE_OK)
         return 1;
     for (uint32_t id = 1; id < IDS; id++)
         shadow_define(&shadow, id, id == 60 ? SHADOW_FLOAT | 8 : id == 61 ? SHADOW_FLOAT | 4 : 8);

@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * What shadow costs without Valgrind: replay TRACE [--rounds N] [--sample SHARE]
+ * What shadow costs without Valgrind: replay TRACE [--rounds N] [--sample SHARE] [--first N]
  *
  * Feeds the accesses of a trace (headroom waste --exact --trace FILE) into shadow as the engine's helpers do, and prints
  *
- *     accesses  2,000,000   of these wide  1,000   kernel's  10   pairs  30,000
+ *     accesses  2000000   of these wide  1000   kernel's  10   pairs  30000
  *     ns        7.31        an access, the least of N rounds (default 5)
  *     digest    0123456789abcdef
  *
  * The digest is of all pairs, sorted, with their counts: two layouts of the state count the same if their digests are equal, whatever
- * the order in which they find pairs. With --sample of those at a share of the locations. The trace is read beforehand into
- * records of 32 bytes that are walked in order, which costs as much for any layout: two layouts are to be compared on one trace. Addresses
- * and values are those of the trace, so that nothing differs from run to run but the time.
- *
- *   gcc -O2 -D_GNU_SOURCE -Isrc/common -Isrc/target -Isrc/engine bench/replay/replay.c src/engine/shadow/(all).c src/target/detect/(all).c src/common/base/(all).c src/common/wire/(all).c -o replay
+ * the order in which they find pairs. With --sample, the pairs are those of a sample of the locations; with --first the trace
+ * is read that far only, in events, so that it may be that of a program that was ended. The trace is read beforehand
+ * into records of 32 bytes that are read in order, at a cost that does not depend on the layout: compare layouts on one trace.
+ * Addresses and values are those of the trace, so that only the time differs from run to run.
  */
+#include "helpers.h"
+#include "trace_file.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
-#include "shadow/fast.h"
-#include "wire/trace.h"
-
-enum { ADDRESS_BITS = 37, IDS_MAX = 1 << 24, PAGE = 4096, TICKS = 1024 };
+enum { IDS_MAX = 1 << 24, TICKS = 1024 };
 
 enum what { LOAD, STORE, KERNEL_LOAD, KERNEL_STORE, FORGET, DEFINE };
 
-/* Wide values lie in `bytes`: the index of the value is in `value`, that of the memory before in `before`. */
+/* Wide values are in `values`: `value` is the index of the value, `before` that of the memory before. */
 struct step {
     uint64_t address, value, before;
     uint32_t id;
@@ -42,6 +40,7 @@ static struct step *steps;
 static size_t steps_count, steps_capacity;
 static uint8_t *values;
 static size_t values_count, values_capacity;
+static uint8_t elements[IDS_MAX];
 static uint8_t *image; /* the program's memory, as far as the trace knows it */
 
 static _Noreturn void give_up(const char *what)
@@ -50,35 +49,7 @@ static _Noreturn void give_up(const char *what)
     exit(2);
 }
 
-static void *reserve(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        give_up("there is no address space");
-    return memory;
-}
-
-static void clear(uint8_t *start, uint64_t bytes)
-{
-    uintptr_t from = ((uintptr_t)start + PAGE - 1) & -(uintptr_t)PAGE;
-    uintptr_t to = ((uintptr_t)start + bytes) & -(uintptr_t)PAGE;
-    if (from >= to) {
-        memset(start, 0, bytes);
-        return;
-    }
-    memset(start, 0, from - (uintptr_t)start);
-    memset((void *)to, 0, (uintptr_t)start + bytes - to);
-    madvise((void *)from, to - from, MADV_DONTNEED);
-}
-
 /* ---- the trace ------------------------------------------------------------------------------ */
-
-static int64_t read_file(void *file, void *bytes, size_t count)
-{
-    size_t got = fread(bytes, 1, count, file);
-    return ferror((FILE *)file) ? -1 : (int64_t)got;
-}
 
 static struct step *add_step(void)
 {
@@ -120,6 +91,7 @@ static void take_access(const struct wire_trace_event *event, enum what what)
         *step = (struct step){.address = event->address + at,
                               .id = event->id,
                               .bytes = (uint16_t)bytes,
+                              .element = elements[event->id],
                               .what = (uint8_t)what};
         const uint8_t *value = event->value ? event->value + at : here;
         if (is_narrow(step)) {
@@ -143,82 +115,49 @@ static void take(const struct wire_trace_event *event)
     case WIRE_TRACE_FORGET:
         *add_step() =
             (struct step){.address = event->address, .value = event->bytes, .what = FORGET};
-        clear(&image[event->address], event->bytes);
+        trace_clear(&image[event->address], event->bytes);
         break;
     case WIRE_TRACE_ACCESS:
+        elements[event->id] = event->element;
         *add_step() = (struct step){.id = event->id, .element = event->element, .what = DEFINE};
         break;
     default: break;
     }
 }
 
-static void read_trace(const char *path)
+static void read_trace(const char *path, uint64_t most)
 {
-    FILE *file = fopen(path, "rb");
-    struct wire_trace_reader *reader = malloc(wire_trace_reader_bytes());
-    struct wire_trace_event event;
-    enum base_status status;
-    if (!file || !reader)
-        give_up("the trace cannot be opened");
-    status = wire_trace_open(reader, reserve(wire_trace_predictor_bytes(IDS_MAX)), IDS_MAX,
-                             read_file, file);
-    image = reserve(UINT64_C(1) << ADDRESS_BITS);
-    while (status == BASE_OK && (status = wire_trace_next(reader, &event)) == BASE_OK)
+    struct wire_trace_reader *reader = trace_open(path, IDS_MAX);
+    image = trace_reserve(UINT64_C(1) << TRACE_ADDRESS_BITS);
+    for (struct wire_trace_event event; most && trace_next(reader, &event); most--)
         take(&event);
-    if (status != BASE_NOT_FOUND)
-        give_up(base_status_text(status));
     free(reader);
-    fclose(file);
 }
 
 /* ---- shadow --------------------------------------------------------------------------------- */
 
-static struct shadow shadow;
-
-static void *shadow_map(void *context, size_t bytes, bool touched_as_needed)
-{
-    (void)context, (void)touched_as_needed;
-    return reserve(bytes);
-}
-
-static void shadow_unmap(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    munmap(memory, bytes);
-}
-
-static void shadow_clear(void *context, void *start, size_t bytes)
-{
-    (void)context;
-    clear(start, bytes);
-}
-
-/* As exact/access.c has them: calls. */
-#define HELPER static __attribute__((noinline)) void
-#define HELPERS(n)                                                                                 \
-    HELPER load_##n(uint64_t address, uint32_t id, uint64_t value)                                 \
-    {                                                                                              \
-        shadow_load_fast(&shadow, address, id, n, value);                                          \
-    }                                                                                              \
-    HELPER store_##n(uint64_t address, uint32_t id, uint64_t before, uint64_t value)               \
-    {                                                                                              \
-        shadow_store_fast(&shadow, address, id, n, before, value);                                 \
-    }                                                                                              \
+#define NARROW(n, of_float_load, of_float_store)                                                   \
     HELPER narrow_##n(const struct step *step, bool sampled)                                       \
     {                                                                                              \
+        if (sampled && shadow_is_passed_over(&shadow, step->address, n, step->what == STORE))      \
+            return;                                                                                \
         if (sampled && step->what == LOAD)                                                         \
             shadow_load_sampled_##n(&shadow, step->address, step->id, step->value);                \
         else if (sampled)                                                                          \
             shadow_store_sampled_##n(&shadow, step->address, step->id, step->before, step->value); \
+        else if (step->what == LOAD && step->element == (SHADOW_FLOAT | n))                        \
+            of_float_load(step->address, step->id, step->value);                                   \
         else if (step->what == LOAD)                                                               \
             load_##n(step->address, step->id, step->value);                                        \
+        else if (step->element == (SHADOW_FLOAT | n))                                              \
+            of_float_store(step->address, step->id, step->before, step->value);                    \
         else                                                                                       \
             store_##n(step->address, step->id, step->before, step->value);                         \
     }
-HELPERS(1)
-HELPERS(2)
-HELPERS(4)
-HELPERS(8)
+NARROW(1, load_1, store_1)
+NARROW(2, load_2, store_2)
+NARROW(4, load_float_4, store_float_4)
+NARROW(8, load_float_8, store_float_8)
 
 static void narrow(const struct step *step, bool sampled)
 {
@@ -247,14 +186,6 @@ static void wide(const struct step *step)
     }
 }
 
-static bool is_left_out(const struct step *step)
-{
-    for (uint64_t at = step->address & ~UINT64_C(15); at < step->address + step->bytes; at += 16)
-        if (!shadow_is_left_out(&shadow, at))
-            return false;
-    return true;
-}
-
 /* Epochs by accesses: the trace does not know of calls and loops. */
 static void feed(bool sampled)
 {
@@ -264,7 +195,8 @@ static void feed(bool sampled)
             shadow_next_epoch(&shadow);
             ticks = TICKS;
         }
-        if (sampled && step->what <= STORE && is_left_out(step))
+        if (sampled && step->what <= STORE &&
+            shadow_is_left_out(&shadow, step->address, step->bytes, step->what == STORE))
             continue;
         if (is_narrow(step))
             narrow(step, sampled);
@@ -283,17 +215,36 @@ static int compare_pairs(const void *left, const void *right)
     return (a->second > b->second) - (a->second < b->second);
 }
 
+/* Bytes whose former access is not known, by access: whether they count as waste or use, and in which group, depends on what was left out before. */
+static uint64_t fresh[IDS_MAX];
+
+static uint64_t hash_fresh(void)
+{
+    uint64_t digest = 0;
+    for (uint64_t id = 1; id < IDS_MAX; id++) {
+        fresh[id] -= shadow.taken_off ? shadow.taken_off[id] : 0;
+        digest = fresh[id] ? base_mix64(digest ^ base_mix64(fresh[id]) ^ id) : digest;
+    }
+    return digest;
+}
+
+/* What was taken off while draining may leave a pair with nothing. */
 static uint64_t digest_of(uint64_t *count)
 {
     struct shadow_pair *pairs = calloc(shadow.pairs_count + 1, sizeof *pairs);
     *count = 0;
     if (!pairs)
         give_up("there is no memory for the pairs");
-    for (uint64_t i = 0; i < shadow.pairs_capacity; i++)
-        if (shadow.pairs[i].second)
-            pairs[(*count)++] = shadow.pairs[i];
+    memset(fresh, 0, sizeof fresh);
+    for (uint64_t i = 0; i < shadow.pairs_capacity; i++) {
+        const struct shadow_pair *pair = &shadow.pairs[i];
+        if (!shadow_first(pair))
+            fresh[pair->second] += pair->waste + pair->use;
+        else if (pair->second && (pair->waste | pair->use | pair->dead))
+            pairs[(*count)++] = *pair;
+    }
     qsort(pairs, *count, sizeof *pairs, compare_pairs);
-    uint64_t digest = base_hash_bytes(pairs, *count * sizeof *pairs, 0);
+    uint64_t digest = base_hash_bytes(pairs, *count * sizeof *pairs, hash_fresh());
     free(pairs);
     return digest;
 }
@@ -308,8 +259,8 @@ static double now_ns(void)
 /* Nanoseconds. */
 static double round_of(double share, uint64_t *digest, uint64_t *pairs)
 {
-    static const struct shadow_memory memory = {shadow_map, shadow_unmap, shadow_clear, NULL};
-    if (shadow_init(&shadow, UINT64_C(1) << ADDRESS_BITS, IDS_MAX, 0.01F, &memory) != BASE_OK ||
+    if (shadow_init(&shadow, UINT64_C(1) << TRACE_ADDRESS_BITS, IDS_MAX, 0.01F,
+                    &trace_shadow_memory) != BASE_OK ||
         (share < 1 && shadow_sample(&shadow, &share, 0) != BASE_OK))
         give_up("there is no address space");
     double before = now_ns();
@@ -324,17 +275,20 @@ static double round_of(double share, uint64_t *digest, uint64_t *pairs)
 int main(int argc, char **argv)
 {
     uint64_t accesses = 0, wide_ones = 0, kernels = 0, digest = 0, pairs = 0, other;
+    uint64_t most = UINT64_MAX;
     double share = 1, least = 0;
     int rounds = 5;
     if (argc < 2)
-        give_up("replay TRACE [--rounds N] [--sample SHARE]");
+        give_up("replay TRACE [--rounds N] [--sample SHARE] [--first N]");
     for (int i = 2; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--rounds") == 0)
             rounds = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--sample") == 0)
             share = strtod(argv[i + 1], NULL);
+        else if (strcmp(argv[i], "--first") == 0)
+            most = strtoull(argv[i + 1], NULL, 10);
     }
-    read_trace(argv[1]);
+    read_trace(argv[1], most);
     for (size_t i = 0; i < steps_count; i++) {
         accesses += steps[i].what <= STORE;
         wide_ones += steps[i].what <= STORE && !is_narrow(&steps[i]);
