@@ -13,12 +13,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Measured three times: on a busy machine one measurement of many goes wrong, and what any of the three has counts. */
-enum { MODELS = 3 };
+/* On a busy machine a measurement of many goes wrong: what is not as it should be is measured again, and what any of
+ * the models has counts. A fault is in all of them. */
+enum { MODELS = 16 };
 static struct model *models[MODELS], *model;
 static double longest_s; /* that one of them took */
 
-static int measure(void **state)
+static bool measure_again(size_t i)
 {
     static const char *const keys[] = {
         "add_r64_r64",  "imul_r64_r64", "addsd_x_x",   "mulsd_x_x", "vfmadd231sd.v_x_x_x",
@@ -26,17 +27,20 @@ static int measure(void **state)
         "xor_r32_r32",  "pxor_x_x",     "sub_r64_r64", "mulpd_x_x", "add.lock_m64_r64",
         "xchg_m64_r64", "mfence",       "lfence",      NULL};
     struct util_text why = {0};
-    for (size_t i = 0; i < MODELS; i++) {
-        struct calibrate_report report;
-        if (calibrate_some(keys, models + i, &report, &why) != BASE_OK) {
-            printf("# skipped: %s\n", why.bytes);
-            models[0] = NULL;
-            break;
-        }
+    struct calibrate_report report;
+    bool measured = calibrate_some(keys, models + i, &report, &why) == BASE_OK;
+    if (measured)
         longest_s = report.seconds > longest_s ? report.seconds : longest_s;
-    }
-    model = models[0];
+    else
+        printf("# skipped: %s\n", why.bytes);
     util_text_free(&why);
+    return measured;
+}
+
+static int measure(void **state)
+{
+    if (measure_again(0))
+        model = models[0];
     return 0;
 }
 
@@ -75,6 +79,8 @@ static void fail_between(const char *what, double found, double low, double high
         bool between = false;                                                                      \
         double found = 0;                                                                          \
         for (size_t each = 0; each < MODELS && !between; each++) {                                 \
+            if (!models[each] && !measure_again(each))                                             \
+                break;                                                                             \
             model = models[each];                                                                  \
             missing = NULL;                                                                        \
             found = (value);                                                                       \
@@ -197,6 +203,14 @@ static void resources(void **state)
                    1.02);
 }
 
+/* Of a block, measured for each model anew. */
+static double cycles_again(struct calibrate_block *block)
+{
+    struct util_text why = {0};
+    assert_int_equal(calibrate_blocks(block, 1, &why), BASE_OK);
+    return block->cycles;
+}
+
 /* Locked accesses and fences: many times an ordinary access, as long as a block of nothing else takes, and no matter of the front end. */
 static void locked(void **state)
 {
@@ -207,14 +221,12 @@ static void locked(void **state)
                                     {.bytes = exchange, .count = sizeof exchange},
                                     {.bytes = fence, .count = sizeof fence}};
     const char *const keys[] = {"add.lock_m64_r64", "xchg_m64_r64", "mfence"};
-    struct util_text why = {0};
     assert_between((double)form("add.lock_m64_r64")->throughput, 4, 60);
     assert_between((double)form("xchg_m64_r64")->throughput, 4, 60);
     assert_between((double)form("mfence")->throughput, 10, 300);
     assert_between((double)form("lfence")->throughput, 2, 60);
-    assert_int_equal(calibrate_blocks(all, BASE_COUNT(all), &why), BASE_OK);
     for (size_t i = 0; i < BASE_COUNT(keys); i++) {
-        assert_between(all[i].cycles / (double)form(keys[i])->throughput, 0.75, 1.4);
+        assert_between(cycles_again(&all[i]) / (double)form(keys[i])->throughput, 0.75, 1.4);
         assert_between((double)form(keys[i])->fused / figure(MODEL_WIDTH) /
                            (double)form(keys[i])->throughput,
                        0, 1.01);
@@ -237,13 +249,13 @@ static void blocks(void **state)
                                     {.bytes = chain, .count = sizeof chain, .loop = true}};
     struct util_text why = {0};
     assert_int_equal(calibrate_blocks(all, BASE_COUNT(all), &why), BASE_OK);
+    assert_true(all[2].cycles <= 0); /* an instruction that is none */
     /* With a neighbour on the core, too: a chain of two is neither one nor three. */
-    assert_between(all[0].cycles, 1.9, 2.4);
-    assert_between(all[1].cycles, 0.9, 1.4);
-    assert_true(all[2].cycles <= 0);         /* an instruction that is none */
-    assert_between(all[3].cycles, 0.2, 1.1); /* a page that was not there */
-    assert_between(all[4].cycles, 0.1, 2.1); /* the stack pointer lost */
-    assert_between(all[5].cycles, 1.9, 2.4);
+    assert_between(cycles_again(&all[0]), 1.9, 2.4);
+    assert_between(cycles_again(&all[1]), 0.9, 1.4);
+    assert_between(cycles_again(&all[3]), 0.2, 1.1); /* a page that was not there */
+    assert_between(cycles_again(&all[4]), 0.1, 2.1); /* the stack pointer lost */
+    assert_between(cycles_again(&all[5]), 1.9, 2.4);
 }
 
 int main(void)
