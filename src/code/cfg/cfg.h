@@ -139,6 +139,9 @@ enum base_status cfg_of_code(const struct cfg_code *code, struct cfg **flow);
 enum base_status cfg_of_graph(uint32_t count, const struct cfg_edge *edges, uint32_t edges_count,
                               struct cfg **flow);
 
+/* For qsort: the order in which a struct cfg has its edges. */
+int cfg_compare_edges(const void *left, const void *right);
+
 void cfg_free(struct cfg *flow); /* NULL does nothing */
 
 /* Block that holds an address; CFG_NONE. */

@@ -19,7 +19,7 @@ enum { STEPS_MAX = 1 << 26 };
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
-static int compare_edges(const void *left, const void *right)
+int cfg_compare_edges(const void *left, const void *right)
 {
     const struct cfg_edge *a = left, *b = right;
     if (a->from != b->from)
@@ -33,9 +33,9 @@ static void sort_edges(struct cfg *flow)
 {
     uint32_t kept = 0;
     if (flow->edges_count)
-        qsort(flow->edges, flow->edges_count, sizeof *flow->edges, compare_edges);
+        qsort(flow->edges, flow->edges_count, sizeof *flow->edges, cfg_compare_edges);
     for (uint32_t i = 0; i < flow->edges_count; i++)
-        if (i == 0 || compare_edges(&flow->edges[i - 1], &flow->edges[i]) != 0)
+        if (i == 0 || cfg_compare_edges(&flow->edges[i - 1], &flow->edges[i]) != 0)
             flow->edges[kept++] = flow->edges[i];
     flow->edges_count = kept;
 }

@@ -309,16 +309,6 @@ static bool add_callee(struct source *source, uint32_t piece, uint64_t address, 
 
 /* ---- the whole ---------------------------------------------------------------------------------------------------- */
 
-static int by_from(const void *left, const void *right)
-{
-    const struct cfg_edge *a = left, *b = right;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return (a->to > b->to) - (a->to < b->to);
-}
-
 /* Marks what comes from marked pieces, or leads to them. all: what is left out is reached, too. */
 static void spread(const struct maker *maker, bool *marked, bool back, bool all)
 {
@@ -395,7 +385,7 @@ static void keep(struct maker *maker, const uint32_t *numbers)
     maker->body->out->marks = (uint32_t)maker->count;
     maker->count = blocks;
     maker->edge_count = edges;
-    qsort(maker->edges, edges, sizeof *maker->edges, by_from);
+    qsort(maker->edges, edges, sizeof *maker->edges, cfg_compare_edges);
     for (size_t e = edges; e-- > 0;) {
         maker->blocks[maker->edges[e].from].first_edge = (uint32_t)e;
         maker->blocks[maker->edges[e].from].edges++;
