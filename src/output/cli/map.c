@@ -169,6 +169,8 @@ static int map_run(const struct settings *settings, int count, char **operands)
     }
     if (!count)
         return say_usage("map", "no file was given");
+    if (count > 1 && !own(settings)->check && !own(settings)->at)
+        return say_usage("map", "a place is given with --at: --at '%s'", operands[1]);
     if (count > 1)
         return say_usage("map", "one file at a time, not '%s' as well", operands[1]);
     if (!own(settings)->check == !own(settings)->at)
