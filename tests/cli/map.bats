@@ -365,9 +365,9 @@ EOF
 @test "misuse" {
     run -2 "$HEADROOM" map
     run -2 "$HEADROOM" map fast
+    [[ $output == *"--at, or --check"* ]]
     run -2 "$HEADROOM" map fast set
     [[ $output == *"--at 'set'"* ]]
-    [[ $output == *"--at, or --check"* ]]
     run -2 "$HEADROOM" map --at set --check fast
     run -2 "$HEADROOM" map --at set fast slow
     run -1 "$HEADROOM" map --check plain
