@@ -363,12 +363,12 @@ static size_t plan_file(const char *path, size_t *functions)
         compared++;
     }
     print_message(
-        "%s: %zu functions, %.1f %% can be hooked, %zu by one instruction, %zu with a call\n", path,
-        *functions, *functions ? 100.0 * (double)refused[PATCH_FITS] / (double)*functions : 0.0,
-        single, calls);
+        "# %s: %zu functions, %.1f %% can be hooked, %zu by one instruction, %zu with a call\n",
+        path, *functions,
+        *functions ? 100.0 * (double)refused[PATCH_FITS] / (double)*functions : 0.0, single, calls);
     for (unsigned r = 1; r < PATCH_REFUSALS; r++)
         if (refused[r])
-            print_message("    %6zu %s\n", refused[r], patch_refusal_text(r));
+            print_message("#    %6zu %s\n", refused[r], patch_refusal_text(r));
     patch_module_close(module);
     return refused[PATCH_FITS];
 }
@@ -572,7 +572,7 @@ static void run_patched(const char *compiler, const char *source, const char *op
     size_t reached = 0, functions = patch_functions(loaded.module);
     for (size_t i = 0; i < functions; i++)
         reached += loaded.counters[i] && *loaded.counters[i];
-    print_message("%s %s: %zu of %zu functions patched, %zu of them called\n", compiler, options,
+    print_message("# %s %s: %zu of %zu functions patched, %zu of them called\n", compiler, options,
                   loaded.patched, functions, reached);
     assert_true(reached >= least);
     unload(&loaded);
