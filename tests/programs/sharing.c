@@ -42,6 +42,7 @@
  *   several   sixteen blocks from one place, as the program begins: false, all of them
  *   handed    the same again and again, to and fro; who waits reads three words. A transfer each time, and waiting is no work
  *   paused    as handed, by one word, with the instruction pause
+ *   spinning  as paused, with much to do in a turn, and a store to a common line right after each wait: none that matters
  *   alone     one thread: none
  */
 #include "known.h"
@@ -529,6 +530,23 @@ static void *paused(void *number)
     return NULL;
 }
 
+/* Until the first one has had enough. What comes right after a wait is little of what is done, but what a tick in the wait sees ahead once that has ended. */
+static void *spinning(void *number)
+{
+    volatile uint64_t *own = &apart[(uintptr_t)number].words[0];
+    for (uint32_t i = first_turn((uintptr_t)number); i < HANDS || again(); i += 2) {
+        while (atomic_load(&relay.turn) != i && !atomic_load(&relay.stopped))
+            __builtin_ia32_pause();
+        shared.words[(uintptr_t)number] = i;
+        if (atomic_load(&relay.stopped))
+            break;
+        write_to(own, TURNS / 2);
+        atomic_fetch_add(&relay.turn, 1);
+    }
+    atomic_store(&relay.stopped, 1);
+    return NULL;
+}
+
 static void *brief(void *number)
 {
     write_to(&shared.words[(uintptr_t)number], TURNS / 1000);
@@ -747,6 +765,7 @@ static const struct {
     {"spun", 2, spun, NULL},
     {"handed", 2, handed, NULL},
     {"paused", 2, paused, NULL},
+    {"spinning", 2, spinning, NULL},
     {"alone", 0, NULL, NULL},
     {"later", 0, NULL, later},
     {"freed", 0, NULL, freed},

@@ -254,6 +254,7 @@ struct agent_attempt {
     uint32_t skip;
     float weight;  /* CPU time in base intervals, less where accesses are sparse */
     float period;  /* of it, what is CPU time; sharing */
+    bool waited;   /* the tick came in a wait that has ended since; sharing */
     float density; /* matching accesses an instruction, seen ahead */
     uint64_t watched;
     uint8_t before[DETECT_MAX_BYTES]; /* memory of the foreseen access while it is pending */
@@ -318,6 +319,14 @@ struct agent_sharing {
 
 /* In place of a kind of detect's: the attempt is to be published. */
 enum { AGENT_SHARING = DETECT_KINDS };
+
+/*
+ * Did the tick come while the thread waited for a word to change, which has changed since? goal: of the look ahead, all accesses that
+ * there are; seen: its outcome; whole: nothing blocked it. The forecast may not be resumed after it. See spinning.c.
+ */
+struct agent_thread;
+bool spinning_ended(struct agent_thread *self, const struct forecast_goal *goal,
+                    const struct forecast_outcome *seen, bool whole);
 
 /* Whose turn the registers are: see question.c. */
 struct agent_question {

@@ -446,6 +446,8 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
     sample_exclude(self, &goal);
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
+    if (!attempt->instructions && sharing)
+        attempt->waited = spinning_ended(self, &goal, &seen, result == FORECAST_EXHAUSTED);
     if (!attempt->instructions && goal.direction & ISA_STORE)
         note_stores(self, &seen);
     attempt->matching += seen.matching_passed;

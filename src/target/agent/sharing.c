@@ -482,6 +482,10 @@ static uint32_t foresee(struct agent_thread *self)
     return context_enter_ahead(self, &then, &memory, hit, &drop);
 }
 
+/* Of what is published after a wait that ended before it was looked ahead: some hundred instructions are looked over, of the ten thousand and more that
+   a processor executes between a tick and that. */
+static const float waited_part = 1.0F / 128;
+
 void sharing_choose(struct agent_thread *self, struct forecast_goal goal, uint32_t count)
 {
     struct agent_attempt *attempt = &self->attempt;
@@ -493,6 +497,7 @@ void sharing_choose(struct agent_thread *self, struct forecast_goal goal, uint32
     attempt->density = (float)attempt->matching / (float)attempt->instructions;
     attempt->period = attempt->weight;
     attempt->weight = sample_weigh(attempt->weight, attempt->density);
+    attempt->weight *= attempt->waited ? waited_part : 1;
     uint32_t node = foresee(self);
     if (node)
         publish(self, node);
