@@ -22,7 +22,7 @@ enum {
     SPIN_AGAIN = 2,   /* of them by each word */
     SPIN_ROUND = 255, /* instructions, at most */
     SPIN_ROUND_BITS = 8,
-    SPIN_PLACES = 64
+    SPIN_PLACES = 1024 /* addresses differ from run to run: collisions must be rare */
 };
 
 /* By the instruction that reads: its address << SPIN_ROUND_BITS | the round. */
