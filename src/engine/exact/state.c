@@ -2,7 +2,7 @@
 /*
  * The last step of adding code: drops writes of the program's registers that nothing can see.
  *
- * VEX is told to write them at each instruction (main.c says why), as its flags too, four words for each that sets them. Where one is
+ * VEX is set to write them at each instruction (main.c says why), as its flags too, four words for each that sets them. Where one is
  * written again before it is read, before the block can be left, and before anything that may fault, the former write is dropped, with what
  * computed it. Whoever handles a fault finds all registers as they were, so that it may go on with others. VEX's own removal
  * would take loads with it whose value is dropped: these stay here, their value is stored where nobody reads it.

@@ -50,8 +50,10 @@ static const struct option_spec waste_options[] = {
              "try 0.01. Default: 1, all of them."},
     {"jobs", 'j', OPTION_NUMBER, FIELD(jobs), .low = 1, .high = 64, .argument = "N",
      .engine = ENGINE_EXACT,
-     .help = "Count with N threads: the program's own, and N - 1 besides. Results are the same for "
-             "any number. Default: 1."},
+     .help =
+         "Count with N threads: the program's own, and N - 1 besides. Pairs, contexts and totals "
+         "are the same for any number; with 2 or more, other accesses are looked at to name "
+         "what the waste lies in. Default: 1."},
     OPTION_FOLLOW,
     {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
      .help = "Seed of the random choices, for repeatable experiments; 0, the default, takes it "
