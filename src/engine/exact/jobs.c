@@ -211,7 +211,6 @@ static void gather(void)
 {
     for (UInt i = 0; i < workers_count; i++)
         shadow_gather(&exact_shadow, &workers[i].counter);
-    shadow_order_pairs(&exact_shadow);
 }
 
 /*
@@ -227,6 +226,7 @@ static void bound_pairs(UInt chunk)
         return;
     await_all(front.written, 0);
     gather();
+    shadow_order_pairs(&exact_shadow);
     shadow_merge_pairs(&exact_shadow, PAIRS_MAX);
     for (UInt i = 0; i < workers_count; i++)
         VG_(memset)(workers[i].pairs, 0, sizeof workers[i].pairs);

@@ -15,7 +15,9 @@ enum {
     SLICE_BLOCKS = 1 << 16,
     OBSERVED_EACH = 64,
     OF_REUSE = 3, /* behind shadow_kind */
+    NUMBER_BITS = 19,
 };
+_Static_assert(ENTRIES_MAX < 1 << NUMBER_BITS, "numbers fit");
 
 /* Keys first: a kind, the ids of a pair, an object. variable: where what a symbol names, or a mapping, begins; of a stack an
    instruction of the frame's function. */
@@ -34,7 +36,7 @@ struct entry {
 };
 
 static struct entry *entries;
-static UInt *slots; /* number + 1; 0: empty */
+static UInt *slots; /* number + 1, above it bits of the hash; 0: empty */
 static UInt entries_count;
 static ULong next_slice, seed;
 
@@ -93,12 +95,14 @@ static UInt module_of(const struct entry *made)
     }
 }
 
+/* An entry is looked at if bits of the hash are equal: each is in a line of its own, and a full table is searched for many that it does not hold. */
 static void enter(const struct entry *made)
 {
-    ULong slot = hash_of(made) % SLOTS;
-    for (UInt number; (number = slots[slot]) != 0; slot = (slot + 1) % SLOTS) {
-        struct entry *known = &entries[number - 1];
-        if (!equal(known, made))
+    ULong hash = hash_of(made), slot = hash % SLOTS;
+    UInt bits = (UInt)(hash >> (32 + NUMBER_BITS)) << NUMBER_BITS;
+    for (UInt word; (word = slots[slot]) != 0; slot = (slot + 1) % SLOTS) {
+        struct entry *known = &entries[(word & ((1U << NUMBER_BITS) - 1)) - 1];
+        if ((word ^ bits) >> NUMBER_BITS || !equal(known, made))
             continue;
         known->count++;
         known->low = known->low < made->low ? known->low : made->low;
@@ -109,7 +113,7 @@ static void enter(const struct entry *made)
         return;
     struct entry *added = &entries[entries_count++];
     *added = *made;
-    slots[slot] = entries_count;
+    slots[slot] = entries_count | bits;
     added->module = module_of(made);
 }
 

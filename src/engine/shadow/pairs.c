@@ -358,45 +358,32 @@ void shadow_gather(struct shadow *shadow, struct shadow *counter)
     shadow_reset_counts(counter);
 }
 
-static void sift(struct shadow_pair *pairs, uint64_t at, uint64_t count)
-{
-    struct shadow_pair moved = pairs[at];
-    for (uint64_t below; (below = 2 * at + 1) < count; at = below) {
-        if (below + 1 < count && shadow_key(&pairs[below]) < shadow_key(&pairs[below + 1]))
-            below++;
-        if (shadow_key(&pairs[below]) <= shadow_key(&moved))
-            break;
-        pairs[at] = pairs[below];
-    }
-    pairs[at] = moved;
-}
-
-/* Heapsort (Williams, Floyd): no memory, and there is no libc. */
-static void sort(struct shadow_pair *pairs, uint64_t count)
-{
-    for (uint64_t i = count / 2; i-- > 0;)
-        sift(pairs, i, count);
-    for (uint64_t last = count; last-- > 1;) {
-        struct shadow_pair largest = pairs[0];
-        pairs[0] = pairs[last];
-        pairs[last] = largest;
-        sift(pairs, 0, last);
-    }
-}
-
+/*
+ * Each run of occupied slots as if its pairs had come in the order of their keys: where several belong into a slot the least has it
+ * (ordered hash tables, Amble and Knuth). Which slots are occupied does not depend on an order, and what stands before a slot of a run fills
+ * the run up to there: so pairs are taken out one by one, and each ends where none is that has been seen.
+ */
 void shadow_order_pairs(struct shadow *shadow)
 {
-    uint64_t capacity = shadow->pairs_capacity, count = 0;
-    struct shadow_pair *old = exchange(shadow, capacity);
-    if (!old)
-        return;
-    for (uint64_t i = 0; i < capacity; i++)
-        if (old[i].second)
-            old[count++] = old[i];
-    sort(old, count);
-    for (uint64_t i = 0; i < count; i++)
-        put(shadow, &old[i]);
-    release(shadow, old, capacity);
+    struct shadow_pair *pairs = shadow->pairs;
+    uint64_t last = shadow->pairs_capacity - 1, start = 0;
+    while (pairs[start].second)
+        start++;
+    for (uint64_t i = 0; i <= last; i++) {
+        struct shadow_pair *taken = &pairs[(start + i) & last], pair = *taken;
+        if (!pair.second)
+            continue;
+        *taken = (struct shadow_pair){0};
+        uint64_t slot = slot_of(shadow, shadow_key(&pair));
+        for (; pairs[slot].second; slot = (slot + 1) & last) {
+            struct shadow_pair other = pairs[slot];
+            if (shadow_key(&other) < shadow_key(&pair))
+                continue;
+            pairs[slot] = pair;
+            pair = other;
+        }
+        pairs[slot] = pair;
+    }
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
