@@ -1111,6 +1111,43 @@ static void events_count_as_the_oracle(void **state)
     }
 }
 
+/* A table that is nearly half full, with long runs of slots and one across its end: the same whichever of its pairs came first. */
+static void order_is_that_of_what_is_in_the_table(void **state)
+{
+    enum { PAIRS = 2000 };
+    unsigned moved = 0;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct shadow shadows[2];
+        struct maps maps[2];
+        for (uint32_t side = 0; side < 2; side++) {
+            struct shadow counter;
+            start(&shadows[side], &maps[side], IDS, 0);
+            assert_int_equal(shadow_counter(&counter, &shadows[side]), BASE_OK);
+            for (uint32_t i = 0; i < PAIRS; i++) {
+                uint32_t number = (side ? PAIRS - 1 - i : i) + seed * 50;
+                uint32_t former = number / (IDS - 1) % IDS;
+                uint32_t near = number / (IDS - 1) / IDS ? SHADOW_NEAR : 0;
+                struct shadow_event event = {former | near, 1 + number % (IDS - 1), 0, 2};
+                shadow_count(&counter, &event, 1, 0, 1);
+            }
+            shadow_gather(&shadows[side], &counter);
+            shadow_counter_free(&counter);
+            assert_int_equal(shadows[side].pairs_count, PAIRS);
+        }
+        size_t bytes = shadows[0].pairs_capacity * sizeof *shadows[0].pairs;
+        assert_true(shadows[0].pairs_capacity == shadows[1].pairs_capacity);
+        moved += memcmp(shadows[0].pairs, shadows[1].pairs, bytes) != 0;
+        for (uint32_t side = 0; side < 2; side++) {
+            shadow_order_pairs(&shadows[side]);
+            assert_true(shadow_check(&shadows[side], windows[0], windows[0] + WINDOW));
+        }
+        assert_memory_equal(shadows[0].pairs, shadows[1].pairs, bytes);
+        stop(&shadows[0], &maps[0]);
+        stop(&shadows[1], &maps[1]);
+    }
+    assert_int_equal(moved, 20);
+}
+
 /* Each fault must be seen in most traces, or the traces would not exercise what it breaks. */
 static void planted_faults_are_seen(void **state)
 {
@@ -1485,6 +1522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(traces_count_as_the_oracle),
         cmocka_unit_test(events_count_as_the_oracle),
+        cmocka_unit_test(order_is_that_of_what_is_in_the_table),
         cmocka_unit_test(lost_events_are_seen),
         cmocka_unit_test(planted_faults_are_seen),
         cmocka_unit_test(observed_waste_is_the_waste),
