@@ -276,7 +276,7 @@ void map_section(struct util_text *text, const struct work *work, const char *na
 
 /* Can the branch be led around something? */
 bool place_can_invert(const struct asm_statement *branch);
-/* Keeps the edit that puts text on the way of a branch that is taken. */
+/* Records an edit: `text` is to be executed whenever the branch is taken. */
 void place_inverted(struct work *work, uint32_t statement, struct util_text *text);
 
 /* ---- gates.c -------------------------------------------------------------------------------------- */
