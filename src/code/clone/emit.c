@@ -57,9 +57,10 @@ struct output {
     uint32_t again, end, into, turn, turn_end, lap, last_lap, stamp, lapped,
         exits[WIRE_CLONE_EXITS_MAX];
     uint32_t outs[OUTS_MAX], out_labels[OUTS_MAX], out_count; /* out_labels: where they lead */
-    uint32_t gate, stranger;
-    uint32_t saved; /* bit r: register r is put away */
-    bool failed;    /* no memory */
+    uint32_t gate, stranger, branch; /* branch: the last conditional one that was put */
+    uint64_t branch_address;         /* in the program */
+    uint32_t saved;                  /* bit r: register r is put away */
+    bool failed;                     /* no memory */
 };
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
@@ -1004,9 +1005,11 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index, uint32_
             put_record(out, outcome);
         if (replayed)
             put_replay(out, outcome, label);
-        else if (falls)
+        else if (falls) {
+            out->branch = (uint32_t)out->count;
+            out->branch_address = instruction->address;
             put_branch(out, instruction, label);
-        else if (label != next)
+        } else if (label != next)
             put_jump(out, label);
     }
     if (falls && !label_of(out, block->end, index, copy, &label))
@@ -1018,10 +1021,11 @@ static bool put_block(struct output *out, unsigned copy, uint32_t index, uint32_
     return true;
 }
 
-/* Where a block begins in its line of code: as in the program, unless the loop is longer here. How fast it is can depend on that. */
+/* Where a block begins in its line of code: as in the program, but for what emit_clone() changes. How fast it is can depend on that. */
 static size_t place_of(const struct body *body, uint32_t index)
 {
-    return body->aligned ? 0 : body->request->flow->blocks[body->blocks[index]].start % CODE_LINE;
+    uint64_t start = body->request->flow->blocks[body->blocks[index]].start;
+    return body->aligned ? 0 : (start - body->earlier) % CODE_LINE;
 }
 
 /* A nest's loop as well. Nothing falls into it but through time stamps. */
@@ -1269,9 +1273,10 @@ static bool is_spread(const struct output *out)
     return lines_between(from, to) > lines_between(low, high);
 }
 
-static bool emit_placed(struct body *body, struct output *out, bool aligned)
+static bool emit_placed(struct body *body, struct output *out, bool aligned, size_t earlier)
 {
     body->aligned = aligned;
+    body->earlier = earlier;
     *out = (struct output){.body = body,
                            .saved = body->general_written | 1U << BASE_RAX | 1U << BASE_RCX |
                                     1U << BASE_RDX | (has_stack(body) ? 1U << BASE_RSP : 0)};
@@ -1281,16 +1286,41 @@ static bool emit_placed(struct body *body, struct output *out, bool aligned)
     return out->starts ? emit_all(out) : out_of_memory(body);
 }
 
+static bool emit_again(struct body *body, struct output *out, bool aligned, size_t earlier)
+{
+    output_free(out);
+    free(out->starts);
+    return emit_placed(body, out, aligned, earlier);
+}
+
+/* By how many bytes the branch that closes a loop of one block lies further from the head than in the program: operands got longer. */
+static size_t growth(const struct output *out)
+{
+    const struct body *body = out->body;
+    if (body->twin || body->inner || body->walk_count || replays(body) || body->copies != 1 ||
+        body->block_count != 1)
+        return 0;
+    const struct cfg_block *block = &body->request->flow->blocks[body->blocks[0]];
+    size_t here = out->branch - out->starts[0];
+    size_t there = (size_t)(out->branch_address - block->start);
+    return out->branch && here > there ? here - there : 0;
+}
+
+/* A branch that lies across two lines of code with the comparison before it takes longer on some processors. So it is the branch of a short loop
+   that is put where it is in the program; the head, where the loop would be in more lines of code then, or has several blocks; else the
+   loop begins a line. */
 bool emit_clone(struct body *body, struct emitted *emitted)
 {
     const struct cfg *flow = body->request->flow;
     struct output out;
-    bool good = emit_placed(body, &out, false);
-    if (good && is_spread(&out)) {
-        output_free(&out);
-        free(out.starts);
-        good = emit_placed(body, &out, true);
-    }
+    bool good = emit_placed(body, &out, false, 0);
+    size_t earlier = good ? growth(&out) : 0;
+    if (earlier)
+        good = emit_again(body, &out, false, earlier);
+    if (good && earlier && is_spread(&out))
+        good = emit_again(body, &out, false, 0);
+    if (good && is_spread(&out))
+        good = emit_again(body, &out, true, 0);
     struct wire_clone *made = good ? assemble(&out) : NULL;
     struct clone_place *places = made ? out.places : NULL;
     if (made)

@@ -125,6 +125,7 @@ struct body {
         stack_high;    /* of what the clone has of the stack, to the pointer at the loop's head */
     uint32_t stack_at; /* lines.c: where that points to, in the lines */
     bool aligned;      /* emit.c: the loop begins a line of code, wherever it does in the program */
+    size_t earlier;    /* emit.c: or by so many bytes before the place that it has in the program */
     uint32_t
         inner; /* emit.c: of a nest: the loop at whose entries and exits there are time stamps; 0: none */
     bool gated; /* emit.c: what leaves the loop is in the program */
