@@ -38,7 +38,7 @@ struct runner_seen {
     int64_t progress;       /* likewise, of its counter */
     uint32_t recorded;      /* iterations */
     uint64_t left;          /* runs that were not made */
-    bool lapped;            /* for want of outcomes */
+    bool lapped;            /* because outcomes ran out */
 };
 
 struct runner_call {
