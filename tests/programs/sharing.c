@@ -43,6 +43,7 @@
  *   handed    the same again and again, to and fro; who waits reads three words. A transfer each time, and waiting is no work
  *   paused    as handed, by one word, with the instruction pause
  *   spinning  as paused, with much to do in a turn, and a store to a common line right after each wait: none that matters
+ *   constants between writes of a word of its own in a common line each computes with numbers that it reads: false
  *   alone     one thread: none
  */
 #include "known.h"
@@ -547,6 +548,22 @@ static void *spinning(void *number)
     return NULL;
 }
 
+/* What is read looks like a word that somebody else will change. */
+static void *constants(void *number)
+{
+    static volatile uint64_t factor = 6364136223846793005U, more = 1442695040888963407U;
+    uint64_t value = (uintptr_t)number;
+    begin();
+    do {
+        for (unsigned i = 0; i < TURNS / 100; i++) {
+            for (unsigned k = 0; k < 40; k++)
+                value = value * factor + more;
+            shared.words[(uintptr_t)number] = value;
+        }
+    } while (again());
+    return NULL;
+}
+
 static void *brief(void *number)
 {
     write_to(&shared.words[(uintptr_t)number], TURNS / 1000);
@@ -766,6 +783,7 @@ static const struct {
     {"handed", 2, handed, NULL},
     {"paused", 2, paused, NULL},
     {"spinning", 2, spinning, NULL},
+    {"constants", 2, constants, NULL},
     {"alone", 0, NULL, NULL},
     {"later", 0, NULL, later},
     {"freed", 0, NULL, freed},

@@ -6,8 +6,9 @@
  * often where a thread does little but wait. These are the ones by which threads hand over work.
  *
  * A wait is recognised much as by the exact engine: all accesses ahead read the same few words. The instructions that read them are kept, with
- * the length of a round. If a later tick is within a round of one of them, and does not go on to wait, it was in a wait that ended meanwhile: what it
- * publishes stands for as much of its time as the instructions ahead take of the delay.
+ * the length of a round, and what they read. If a later tick is within a round of one of them, and does not go on to wait, it was in a wait that ended
+ * meanwhile: what it publishes stands for as much of its time as the instructions ahead take of the delay. Unless the words have always been the
+ * same: a loop that computes with constants in memory looks like a wait but for that.
  *
  * Rejected: to drop such ticks, by which a lock's data would be missed where the critical section is shorter than the window, and all threads wait
  * for it. And to weigh what is met by the touches in a turn: it is what is sampled that is wrong, not what it stands for.
@@ -21,11 +22,13 @@ enum {
     SPIN_READS = 8,   /* ahead: a window has 64 instructions or more */
     SPIN_AGAIN = 2,   /* of them by each word */
     SPIN_ROUND = 255, /* instructions, at most */
-    SPIN_ROUND_BITS = 8,
+    SPIN_VALUE = 8,   /* where what was read begins in a place, a hash of 8 bits */
+    SPIN_CHANGED = 1 << 16,
+    SPIN_ADDRESS = 17,
     SPIN_PLACES = 1024 /* addresses differ from run to run: collisions must be rare */
 };
 
-/* By the instruction that reads: its address << SPIN_ROUND_BITS | the round. */
+/* By the instruction that reads: its address, has it read different values?, the last of them, and instructions in a round. */
 static _Atomic uint64_t places[SPIN_PLACES];
 static _Atomic bool any; /* is there one? Most programs do not spin, and need not look twice */
 
@@ -50,13 +53,26 @@ static void look_at_round(struct agent_thread *self, struct forecast_goal goal, 
     }
 }
 
-static bool is_known(const struct round *round)
+static uint64_t hash_of(const struct agent_thread *self, const struct forecast_outcome *read)
+{
+    uint64_t value = 0;
+    (void)base_read(&self->memory.base, read->address, &value,
+                    read->bytes < sizeof value ? read->bytes : sizeof value);
+    return base_mix64(value) & 255;
+}
+
+static bool has_changed(uint64_t place, uint64_t hash)
+{
+    return place & SPIN_CHANGED || (place >> SPIN_VALUE & 255) != hash;
+}
+
+static bool is_known(const struct agent_thread *self, const struct round *round)
 {
     for (unsigned i = 0; i < round->count; i++) {
         const struct forecast_outcome *read = &round->reads[i];
         uint64_t place = atomic_load_explicit(place_of(read->insn.address), memory_order_relaxed);
-        if (place >> SPIN_ROUND_BITS == read->insn.address &&
-            read->instructions <= (place & SPIN_ROUND))
+        if (place >> SPIN_ADDRESS == read->insn.address &&
+            read->instructions <= (place & SPIN_ROUND) && has_changed(place, hash_of(self, read)))
             return true;
     }
     return false;
@@ -98,11 +114,16 @@ static uint32_t length_of(struct agent_thread *self, const struct forecast_goal 
     return touches == seen->matching_passed ? seen->instructions / least + 1 : 0;
 }
 
-static void note(const struct round *round, uint32_t length)
+static void note(const struct agent_thread *self, const struct round *round, uint32_t length)
 {
     for (unsigned i = 0; i < round->count; i++) {
-        uint64_t ip = round->reads[i].insn.address;
-        atomic_store_explicit(place_of(ip), ip << SPIN_ROUND_BITS | length, memory_order_relaxed);
+        uint64_t ip = round->reads[i].insn.address, hash = hash_of(self, &round->reads[i]);
+        uint64_t place = atomic_load_explicit(place_of(ip), memory_order_relaxed);
+        uint64_t changed =
+            place >> SPIN_ADDRESS == ip && has_changed(place, hash) ? SPIN_CHANGED : 0;
+        atomic_store_explicit(place_of(ip),
+                              ip << SPIN_ADDRESS | changed | hash << SPIN_VALUE | length,
+                              memory_order_relaxed);
     }
     atomic_store_explicit(&any, true, memory_order_relaxed);
 }
@@ -117,6 +138,6 @@ bool spinning_ended(struct agent_thread *self, const struct forecast_goal *goal,
     look_at_round(self, *goal, &round);
     uint32_t length = may_wait ? length_of(self, goal, seen, &round) : 0;
     if (length && length <= SPIN_ROUND)
-        note(&round, length);
-    return !length && is_known(&round);
+        note(self, &round, length);
+    return !length && is_known(self, &round);
 }
