@@ -239,6 +239,27 @@ static void fault(void)
 }
 
 /*
+ * Divisions whose results are overwritten at once: they are executed all the same.
+ *
+ * case: divide status 136
+ *   dead fk>fl 8
+ */
+static void divide(void)
+{
+    cells[0] = 1; /* @fk */
+    cells[0] = 2; /* @fl */
+    for (uint64_t divisor = 2;; divisor /= 2)
+        __asm__ volatile("xor %%edx, %%edx\n\t"
+                         "mov $1, %%eax\n\t"
+                         "div %0\n\t"
+                         "mov $1, %%eax\n\t"
+                         "mov $1, %%edx"
+                         :
+                         : "r"(divisor)
+                         : "rax", "rdx", "cc");
+}
+
+/*
  * case: give_up status 134
  *   dead v>w 8
  */
@@ -438,7 +459,7 @@ static const struct {
     CASE(killed_child),   CASE(many_children), CASE(use_by_thread),   CASE(many_threads),
     CASE(exit_in_thread), CASE(outlived_main), CASE(fault),           CASE(give_up),
     CASE(deep),           CASE(overflows),     CASE(libraries),       CASE(far),
-    CASE(farther),        CASE(insisted),      CASE(far_stack),
+    CASE(farther),        CASE(insisted),      CASE(far_stack),       CASE(divide),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Small steps in adding code to a block; shared by instrument.c and follow.c. */
+/* Small steps in adding code to a block, for all files of the room that do. */
 #ifndef HEADROOM_EXACT_CODE_H
 #define HEADROOM_EXACT_CODE_H
 

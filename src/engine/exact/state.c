@@ -9,6 +9,8 @@
  */
 #include "exact/instrument.h"
 
+#include "exact/code.h"
+
 #include <libvex_guest_amd64.h>
 #include <pub_tool_libcbase.h>
 
@@ -220,6 +222,15 @@ static enum fate fate_of(const IRSB *code, const IRStmt *statement)
     return KEEP;
 }
 
+/* VEX cannot store 128-bit integers, which divisions yield: half of one keeps it. */
+static void keep_value(IRSB *out, IRTemp temp)
+{
+    IRExpr *value = IRExpr_RdTmp(temp);
+    if (typeOfIRTemp(out->tyenv, temp) == Ity_I128)
+        value = assign(out, Ity_I64, IRExpr_Unop(Iop_128to64, value));
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, constant((Addr)unread), value));
+}
+
 IRSB *exact_drop_unseen(IRSB *code)
 {
     if (code->stmts_used > STATEMENTS_MAX || code->tyenv->types_used > TEMPS_MAX)
@@ -235,8 +246,7 @@ IRSB *exact_drop_unseen(IRSB *code)
         if (fates[i] != DROP)
             addStmtToIRSB(out, code->stmts[i]);
         if (fates[i] == KEEP_VALUE)
-            addStmtToIRSB(out, IRStmt_Store(Iend_LE, IRExpr_Const(IRConst_U64((Addr)unread)),
-                                            IRExpr_RdTmp(code->stmts[i]->Ist.WrTmp.tmp)));
+            keep_value(out, code->stmts[i]->Ist.WrTmp.tmp);
     }
     return out;
 }
