@@ -200,7 +200,7 @@ static bool refuse(struct profile *profile, struct assess_source *source, const 
                  nearest->reason, nearest->help ? "; " : "", nearest->help ? nearest->help : "");
     else if (status == BASE_UNSUPPORTED && !source->error[0])
         snprintf(source->error, sizeof source->error,
-                 "the loop is no nest of counted loops over arrays.");
+                 "the loop is not a nest of counted loops over arrays.");
     return add_reason(profile, path, line, source->error);
 }
 

@@ -63,6 +63,18 @@ bool lower_is_source(const char *word)
     return word[0] != '-' && language_of(word) != LANGUAGE_NONE;
 }
 
+bool lower_read_binding(const char *text, char *name, struct lower_binding *binding)
+{
+    const char *equals = strchr(text, '=');
+    size_t bytes = equals ? (size_t)(equals - text) : 0;
+    if (!bytes || !equals[1] || bytes >= LOWER_NAME_BYTES)
+        return false;
+    memcpy(name, text, bytes);
+    name[bytes] = 0;
+    *binding = (struct lower_binding){name, equals + 1};
+    return true;
+}
+
 /* ---- the compiler ------------------------------------------------------------------------------------------- */
 
 /* Of the user's command: what decides what the source means. What only decides how good the code is, and what other compilers alone

@@ -13,7 +13,7 @@
 #include "ir/ir.h"
 #include "polyhedra/polyhedra.h"
 
-enum { LOWER_ERROR_BYTES = 4608, LOWER_BINDINGS = 64 };
+enum { LOWER_ERROR_BYTES = 4608, LOWER_BINDINGS = 64, LOWER_NAME_BYTES = 128 };
 
 struct lower_binding {
     const char *name,
@@ -51,6 +51,9 @@ void lower_free(struct lowered *lowered);
 
 /* NULL: there is no array of that name that has a descriptor. */
 const struct ir_described *lower_array(const struct lowered *lowered, const char *name);
+
+/* Reads NAME=VALUE, which has to outlive the binding. name: for a copy of NAME, LOWER_NAME_BYTES. False: it is something else. */
+bool lower_read_binding(const char *text, char *name, struct lower_binding *binding);
 
 /* Is the word the name of a source file that is understood, or of LLVM IR? */
 bool lower_is_source(const char *word);

@@ -23,6 +23,9 @@ struct predict_recording {
     double executions;               /* of the nest; 0: not known */
 };
 
+/* Has the recording what instructions missed of that cache? */
+bool predict_has_level(const struct profile *profile, const struct misses_level *level);
+
 /*
  * Finds references of the nest among the instructions of an exact recording with that cache simulated (reuse --what-if-cache), and puts
  * the nest's arrays where they were, those that are found; all of them have bases before. BASE_NO_MEMORY: nothing is left in *found.

@@ -139,6 +139,14 @@ static bool is_of(const struct profile_what_if_site *site, const struct misses_l
            site->line_bytes == level->line_bytes;
 }
 
+bool predict_has_level(const struct profile *profile, const struct misses_level *level)
+{
+    for (size_t i = 0; i < profile->what_if_sites_count; i++)
+        if (is_of(&profile->what_if_sites[i], level))
+            return true;
+    return false;
+}
+
 /* By column, then in the order of the code. */
 static void add_site(struct line *line, const struct profile_frame *frame,
                      const struct profile_what_if_site *site)

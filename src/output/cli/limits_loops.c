@@ -151,20 +151,15 @@ static bool read_vertices(struct limits_work *work, enum dependence_vertices *ve
 }
 
 static bool read_bindings(struct limits_work *work, struct lower_binding *bindings,
-                          char (*names)[128])
+                          char (*names)[LOWER_NAME_BYTES])
 {
     const struct option_list *list = &work->settings->keys;
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strchr(list->texts[i], '=');
-        size_t bytes = equals ? (size_t)(equals - list->texts[i]) : 0;
-        if (!bytes || !equals[1] || bytes >= sizeof names[i]) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!lower_read_binding(list->texts[i], names[i], &bindings[i])) {
             snprintf(work->error, sizeof work->error, "-D: '%.200s' is no NAME=VALUE.",
                      list->texts[i]);
             return false;
         }
-        snprintf(names[i], sizeof names[i], "%.*s", (int)bytes, list->texts[i]);
-        bindings[i] = (struct lower_binding){names[i], equals + 1};
-    }
     return true;
 }
 
@@ -173,7 +168,7 @@ static bool open_source(struct limits_work *work, const struct limits_named *nam
                         char *const *compiler)
 {
     struct lower_binding bindings[LOWER_BINDINGS];
-    char names[LOWER_BINDINGS][128];
+    char names[LOWER_BINDINGS][LOWER_NAME_BYTES];
     enum dependence_vertices vertices;
     const char *path = limits_own(work->settings)->source_graph;
     if (!read_vertices(work, &vertices) || !read_bindings(work, bindings, names))

@@ -72,7 +72,7 @@ static bool answer(struct mapping *mapping, const char *path)
     if (!at)
         return origin_check(mapping->profile, mapping->binary, path, mapping->error) == BASE_OK;
     if (!read_place(at, mapping, &place)) {
-        snprintf(mapping->error, sizeof mapping->error, "'%.2000s' is no address.", at);
+        snprintf(mapping->error, sizeof mapping->error, "'%.2000s' is not an address.", at);
         return false;
     }
     return origin_at(mapping->profile, mapping->binary, path, &place, mapping->error) == BASE_OK;

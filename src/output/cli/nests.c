@@ -53,7 +53,7 @@ bool nests_find_levels(struct predicting *predicting)
     for (size_t i = 0; i < list->count; i++) {
         if (i == MISSES_LEVELS || !read_level(list->texts[i], &predicting->levels[i])) {
             snprintf(predicting->error, sizeof predicting->error,
-                     "--cache: '%.200s' is no SIZE[,WAYS[,LINE]] with whole sets, such as "
+                     "--cache: '%.200s' is not SIZE[,WAYS[,LINE]] with whole sets, such as "
                      "32K,8,64; up to %d levels.",
                      list->texts[i], MISSES_LEVELS);
             return false;
@@ -82,18 +82,12 @@ bool nests_find_levels(struct predicting *predicting)
 static bool read_bindings(struct predicting *predicting)
 {
     const struct option_list *list = &predicting->settings->keys;
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strchr(list->texts[i], '=');
-        if (!equals || equals == list->texts[i] || !equals[1] ||
-            (size_t)(equals - list->texts[i]) >= sizeof predicting->names[i]) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!lower_read_binding(list->texts[i], predicting->names[i], &predicting->bindings[i])) {
             snprintf(predicting->error, sizeof predicting->error, "-D: '%.200s' is no NAME=VALUE.",
                      list->texts[i]);
             return false;
         }
-        snprintf(predicting->names[i], sizeof predicting->names[i], "%.*s",
-                 (int)(equals - list->texts[i]), list->texts[i]);
-        predicting->bindings[i] = (struct lower_binding){predicting->names[i], equals + 1};
-    }
     return true;
 }
 
@@ -117,7 +111,7 @@ bool nests_find_source(struct predicting *predicting, const char *file)
         return true;
     snprintf(predicting->error, sizeof predicting->error,
              predicting->path
-                 ? "'%.1000s' is no C, C++ or Fortran source, and no LLVM IR (.ll, .bc)."
+                 ? "'%.1000s' is neither a C, C++ or Fortran source nor LLVM IR (.ll, .bc)."
                  : "there is no source file in the command behind --.",
              predicting->path);
     return false;
@@ -161,7 +155,7 @@ static bool place_arrays(struct predicting *predicting, struct nest *nest)
         long long value = equals ? strtoll(equals + 1, &end, 0) : 0;
         if (!equals || *end || end == equals + 1 || value < 0) {
             snprintf(predicting->error, sizeof predicting->error,
-                     "--base: '%.200s' is no ARRAY=ADDRESS.", text);
+                     "--base: '%.200s' is not ARRAY=ADDRESS.", text);
             return false;
         }
         for (size_t j = 0; j < nest->arrays_count; j++)

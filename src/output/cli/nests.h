@@ -27,6 +27,7 @@ struct locality_settings {
 _Static_assert(sizeof(struct locality_settings) <= SETTINGS_OWN_BYTES, "own settings");
 _Static_assert(BASE_COUNT(((struct option_list *)NULL)->texts) < LOWER_BINDINGS,
                "all values given, and one that is swept");
+_Static_assert((int)PREDICT_NAME_BYTES <= (int)LOWER_NAME_BYTES, "names of values that are found");
 
 static inline const struct locality_settings *own(const struct settings *settings)
 {
@@ -37,7 +38,7 @@ struct predicting {
     const struct settings *settings;
     struct lowered lowered;
     struct lower_binding bindings[LOWER_BINDINGS];
-    char names[LOWER_BINDINGS][PREDICT_NAME_BYTES];
+    char names[LOWER_BINDINGS][LOWER_NAME_BYTES];
     char texts[PREDICT_VALUES][24]; /* of values that were found in the recording */
     struct misses_level levels[MISSES_LEVELS];
     size_t levels_count;

@@ -11,17 +11,6 @@
 
 /* ---- --from ----------------------------------------------------------------------------------------------------- */
 
-static bool was_simulated(const struct profile *profile, const struct misses_level *level)
-{
-    for (size_t i = 0; i < profile->what_if_sites_count; i++) {
-        const struct profile_what_if_site *site = &profile->what_if_sites[i];
-        if (site->bytes == level->bytes && site->ways == level->ways &&
-            site->line_bytes == level->line_bytes)
-            return true;
-    }
-    return false;
-}
-
 /* The recording, and its cache if no other is given. */
 bool nests_read_recording(struct predicting *predicting)
 {
@@ -38,7 +27,7 @@ bool nests_read_recording(struct predicting *predicting)
         *first = (struct misses_level){cache->bytes, cache->ways, cache->line_bytes, "L1"};
         predicting->levels_count = misses_level_valid(first);
     }
-    if (predicting->levels_count && was_simulated(recorded, first))
+    if (predicting->levels_count && predict_has_level(recorded, first))
         return true;
     snprintf(predicting->error, sizeof predicting->error,
              recorded->what_if_sites_count

@@ -84,9 +84,10 @@ static bool makes_sense(const struct compare_limit *limit, const struct diff_fig
         return false;
     }
     if (!share && limit->points) {
-        snprintf(error, error_bytes,
-                 "'%s' is in points, but %s is no percentage: write %s=+N%% for growth in per cent",
-                 limit->text, limit->metric, limit->metric);
+        snprintf(
+            error, error_bytes,
+            "'%s' is in points, but %s is not a percentage: write %s=+N%% for growth in per cent",
+            limit->text, limit->metric, limit->metric);
         return false;
     }
     if (!share && limit->percent && !limit->relative) {

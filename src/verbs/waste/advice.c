@@ -174,7 +174,7 @@ static const struct advice library_format = {
 static const struct advice overlap = {
     .id = "library.overlap",
     .text = "One call stores these bytes twice, by two stores that overlap: so the library copies "
-            "and clears what is no multiple of its registers. Only fewer calls avoid that.",
+            "and clears what is not a multiple of its registers. Only fewer calls avoid that.",
 };
 
 static const struct advice team_runtime = {
@@ -227,7 +227,7 @@ static const struct advice silent_near = {
     .id = "silent.near",
     .text = "The new values differ from the old ones, by less than the tolerance: a question of "
             "precision, not the same work again. Where that much is enough, an iteration can stop "
-            "earlier; with --fp-tolerance 0 this is no finding.",
+            "earlier; with --fp-tolerance 0 this is not a finding.",
 };
 
 static const struct advice silent_update = {
@@ -240,7 +240,7 @@ static const struct advice silent_update = {
 static const struct advice load_near = {
     .id = "load.near",
     .text = "The values differ from those loaded before, by less than the tolerance: a question "
-            "of precision, not the same load again. With --fp-tolerance 0 this is no finding.",
+            "of precision, not the same load again. With --fp-tolerance 0 this is not a finding.",
 };
 
 static const struct advice load_iteration = {
