@@ -321,16 +321,21 @@ static bool is_fixed(const struct body *body, const struct bounds_operand *opera
     return true;
 }
 
-bool body_collect(struct body *body)
+bool body_collect_nest(struct body *body, uint32_t loop)
 {
-    if (!is_innermost(body->request))
-        return refuse(body, CLONE_NO_LOOP, 0);
-    if (!collect_blocks(body, body->request->loop))
+    if (!collect_blocks(body, loop))
         return false;
     for (uint32_t b = 0; b < body->block_count; b++)
         if (!decode_block(body, b))
             return false;
-    if (body->splice && !stack_settle(body))
+    return true;
+}
+
+bool body_collect(struct body *body)
+{
+    if (!is_innermost(body->request))
+        return refuse(body, CLONE_NO_LOOP, 0);
+    if (!body_collect_nest(body, body->request->loop) || (body->splice && !stack_settle(body)))
         return false;
     for (uint32_t i = 0; i < body->code.count; i++)
         if (!look_at(body, i))
@@ -343,21 +348,6 @@ bool body_collect(struct body *body)
     body->out->blocks = body->block_count;
     body->out->operands = (uint32_t)body->operand_count;
     return true;
-}
-
-bool body_collect_nest(struct body *body, uint32_t loop)
-{
-    if (!collect_blocks(body, loop))
-        return false;
-    for (uint32_t b = 0; b < body->block_count; b++)
-        if (!decode_block(body, b))
-            return false;
-    return true;
-}
-
-bool body_collect_all(struct body *body)
-{
-    return body_collect_nest(body, body->request->loop);
 }
 
 bool body_is_bound(const struct body *body, uint32_t number)

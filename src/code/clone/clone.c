@@ -92,28 +92,6 @@ static bool needs_copies(const struct body *body)
     return false;
 }
 
-void note_counter(const struct body *body, struct wire_clone *made)
-{
-    made->outcomes = (uint8_t)body->outcome_count;
-    made->ends = body->ends;
-    if (body->progress.kind != CFG_PROGRESS_COUNTER)
-        return;
-    made->counter = body->progress.counter;
-    made->counter_bytes = body->progress.bytes;
-    made->step = body->progress.step;
-}
-
-static bool emit_twin(struct body *body)
-{
-    struct emitted emitted = {0};
-    if (!emit_clone(body, &emitted))
-        return false;
-    free(emitted.starts);
-    note_counter(body, emitted.clone);
-    body->out->twin = (struct clone_copy){emitted.clone, emitted.places, emitted.place_count};
-    return true;
-}
-
 /* The loop alone: it calls the program's own functions. */
 static bool make_calling_twin(struct body *of)
 {
@@ -128,7 +106,7 @@ static bool make_calling_twin(struct body *of)
                           .calls = true,
                           .general_written = of->general_written & ~(1U << BASE_RSP),
                           .progress = of->progress};
-    bool good = body_collect_nest(body, of->origin->loop) && emit_twin(body);
+    bool good = body_collect_nest(body, of->origin->loop) && emit_copy(body, &body->out->twin);
     of->no_memory |= body->no_memory;
     body_free(body);
     free(body);
@@ -140,44 +118,34 @@ static bool make_twin(struct body *body)
 {
     body->copies = 1;
     body->twin = true;
-    return body->splice ? make_calling_twin(body) : emit_twin(body);
+    return body->splice ? make_calling_twin(body) : emit_copy(body, &body->out->twin);
 }
 
 /* The clone again, with all that replays outcomes twice. */
 static bool make_twice(struct body *body)
 {
-    struct emitted emitted = {0};
+    struct clone_copy twice = {0};
     if (!body->outcome_count)
         return true;
     body->twice = true;
-    bool good = emit_clone(body, &emitted);
+    bool good = emit_copy(body, &twice);
     body->twice = false;
-    free(emitted.starts);
-    if (!good)
-        return false;
-    note_counter(body, emitted.clone);
-    body->out->twice = emitted.clone;
-    return true;
+    body->out->twice = twice.code;
+    return good;
 }
 
 /* Of the nest, if there is one. */
 static bool make_recorder(struct body *body)
 {
-    struct emitted emitted = {0};
     if (!body->outcome_count)
         return true;
     nest_record(body);
     if (body->out->recorder.code || body->no_memory)
         return !body->no_memory;
     body->records = true;
-    bool good = emit_clone(body, &emitted);
+    bool good = emit_copy(body, &body->out->recorder);
     body->records = false;
-    if (!good)
-        return false;
-    free(emitted.starts);
-    note_counter(body, emitted.clone);
-    body->out->recorder = (struct clone_copy){emitted.clone, emitted.places, emitted.place_count};
-    return true;
+    return good;
 }
 
 /* With so many copies. True: it is made. */
@@ -193,7 +161,6 @@ static bool try_copies(struct body *body, unsigned copies)
         free(emitted.clone);
         return false;
     }
-    note_counter(body, emitted.clone);
     body->out->made = emitted.clone;
     return true;
 }
@@ -227,7 +194,6 @@ static bool look_through(struct body *body)
 static void make_marker(struct body *of)
 {
     struct clone out = {0};
-    struct emitted emitted = {0};
     struct body *body = of->splice && !of->splice->reason ? calloc(1, sizeof *body) : NULL;
     if (!body)
         return;
@@ -237,9 +203,8 @@ static void make_marker(struct body *of)
                           .copies = 1,
                           .twin = true,
                           .marks = true};
-    if (splice_calls(body) && body_collect_all(body) && emit_clone(body, &emitted)) {
-        free(emitted.starts);
-        of->out->marker = (struct clone_copy){emitted.clone, emitted.places, emitted.place_count};
+    if (splice_calls(body) && body_collect_nest(body, body->request->loop) &&
+        emit_copy(body, &of->out->marker)) {
         of->out->marks = out.marks;
         of->out->callee_count = out.callee_count;
         memcpy(of->out->callees, out.callees, sizeof out.callees);

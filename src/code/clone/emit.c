@@ -1306,6 +1306,18 @@ static size_t growth(const struct output *out)
     return out->branch && here > there ? here - there : 0;
 }
 
+/* Which register counts iterations, and what of branches is noted or replayed. */
+static void note_counter(const struct body *body, struct wire_clone *made)
+{
+    made->outcomes = (uint8_t)body->outcome_count;
+    made->ends = body->ends;
+    if (body->progress.kind != CFG_PROGRESS_COUNTER)
+        return;
+    made->counter = body->progress.counter;
+    made->counter_bytes = body->progress.bytes;
+    made->step = body->progress.step;
+}
+
 /* A branch that lies across two lines of code with the comparison before it takes longer on some processors. So it is the branch of a short loop
    that is put where it is in the program; the head, where the loop would be in more lines of code then, or has several blocks; else the
    loop begins a line. */
@@ -1338,7 +1350,18 @@ bool emit_clone(struct body *body, struct emitted *emitted)
     made->head = flow->blocks[body->blocks[body->head]].start;
     made->walk_bytes = body->walk_count ? body->walk_bytes : 0;
     made->gate = out.gate;
+    note_counter(body, made);
     *emitted = (struct emitted){made, out.starts, places, out.place_count, out.turn, out.turn_end};
+    return true;
+}
+
+bool emit_copy(struct body *body, struct clone_copy *copy)
+{
+    struct emitted emitted;
+    if (!emit_clone(body, &emitted))
+        return false;
+    free(emitted.starts);
+    *copy = (struct clone_copy){emitted.clone, emitted.places, emitted.place_count};
     return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of room clone, in the order in which they work: splice, body, stack, ways, data, outcomes, lines, emit, compare; then variants, live, walk, part. */
+/* Between the files of room clone, in the order in which they work: splice, body, stack, ways, data, outcomes, lines, emit, compare; then variants, live, walk, part, nest. */
 #ifndef HEADROOM_CLONE_INTERNAL_H
 #define HEADROOM_CLONE_INTERNAL_H
 
@@ -293,8 +293,6 @@ void nest_record(struct body *body);
 bool body_collect_nest(struct body *body, uint32_t loop);
 /* Can the instruction not be executed elsewhere than where it stands, as calls cannot? */
 bool body_is_bound(const struct body *body, uint32_t instruction);
-/* Of a splice with all that can be reached. */
-bool body_collect_all(struct body *body);
 uint32_t body_block_of(const struct body *body, uint32_t instruction);
 void body_free(struct body *body); /* what it points to */
 
@@ -306,9 +304,9 @@ struct emitted {
     size_t place_count;
     uint32_t turn, turn_end; /* of one that walks: where its registers move on */
 };
-/* clone.c: which register counts iterations. */
-void note_counter(const struct body *body, struct wire_clone *made);
 bool emit_clone(struct body *body, struct emitted *emitted);
+/* Likewise, where nobody looks at its blocks. */
+bool emit_copy(struct body *body, struct clone_copy *copy);
 
 /* compare.c: did the recurrences stay? */
 bool compare_end(struct body *body, const struct emitted *emitted);

@@ -11,16 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool copy_loop(struct body *body, uint32_t loop, struct emitted *emitted)
+/* Where such a copy of the loop goes. */
+static struct clone_copy *copy_in(struct clone *out, bool records, bool gated)
 {
-    return body_collect_nest(body, loop) && emit_clone(body, emitted);
+    if (gated)
+        return records ? &out->gated_recorder : &out->gated;
+    return records ? &out->recorder : &out->nest;
 }
 
 /* True: it is made, or there is no memory for it. */
 static bool try_loop(struct body *of, uint32_t loop, bool records, bool gated)
 {
     struct clone out = {0};
-    struct emitted emitted = {0};
     struct body *body = calloc(1, sizeof *body);
     if (!body) {
         of->no_memory = true;
@@ -38,18 +40,9 @@ static bool try_loop(struct body *of, uint32_t loop, bool records, bool gated)
                           .gated = gated,
                           .outcome_count = of->outcome_count};
     memcpy(body->outcomes, of->outcomes, sizeof body->outcomes);
-    bool made = copy_loop(body, loop, &emitted);
-    if (made) {
-        free(emitted.starts);
-        note_counter(body, emitted.clone);
-        struct clone_copy copy = {emitted.clone, emitted.places, emitted.place_count};
-        if (gated)
-            *(records ? &of->out->gated_recorder : &of->out->gated) = copy;
-        else
-            *(records ? &of->out->recorder : &of->out->nest) = copy;
-        if (!gated)
-            of->out->nest_loop = loop;
-    }
+    bool made = body_collect_nest(body, loop) && emit_copy(body, copy_in(of->out, records, gated));
+    if (made && !gated)
+        of->out->nest_loop = loop;
     of->no_memory |= body->no_memory;
     body_free(body);
     free(body);

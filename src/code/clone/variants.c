@@ -90,10 +90,8 @@ static struct wire_clone *make(struct body *body)
     bool good = begin(body) && emit_clone(body, &emitted) &&
                 (!is_walking(body->variant) || compare_end(body, &emitted));
     free(emitted.starts);
-    if (good) {
-        note_counter(body, emitted.clone);
+    if (good)
         return emitted.clone;
-    }
     free(emitted.clone);
     if (body->lack == CLONE_LACKS_NOTHING)
         body->lack = (uint8_t)lack_of(body->out->reason);
