@@ -242,6 +242,14 @@ uint32_t cfg_loop_at(const struct cfg *flow, uint64_t address)
     return block == CFG_NONE ? 0 : flow->blocks[block].loop;
 }
 
+bool cfg_is_innermost(const struct cfg *flow, uint32_t loop)
+{
+    for (uint32_t l = 1; l < flow->loops_count; l++)
+        if (flow->loops[l].parent == loop)
+            return false;
+    return true;
+}
+
 bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block)
 {
     assert(loop < flow->loops_count && block < flow->blocks_count);

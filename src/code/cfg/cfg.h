@@ -153,6 +153,9 @@ uint32_t cfg_loop_at(const struct cfg *flow, uint64_t address);
 /* Is the block in the loop, or in one within it? */
 bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block);
 
+/* Is no other loop in it? */
+bool cfg_is_innermost(const struct cfg *flow, uint32_t loop);
+
 /* Does a dominate b? Every block dominates itself. Takes time by the depth of the tree. */
 bool cfg_dominates(const struct cfg *flow, uint32_t a, uint32_t b);
 

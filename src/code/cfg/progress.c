@@ -108,10 +108,8 @@ static void look_at_block(struct look *look, const struct cfg_block *block)
 
 static bool is_innermost(const struct look *look)
 {
-    for (uint32_t i = 1; i < look->flow->loops_count; i++)
-        if (look->flow->loops[i].parent == look->loop)
-            return false;
-    return !(look->flow->loops[look->loop].flags & CFG_IRREDUCIBLE);
+    return cfg_is_innermost(look->flow, look->loop) &&
+           !(look->flow->loops[look->loop].flags & CFG_IRREDUCIBLE);
 }
 
 /* Every iteration executes the block. */

@@ -6,16 +6,12 @@
 
 /* ---- blocks ---------------------------------------------------------------------------------------------- */
 
-static bool is_innermost(const struct clone_request *request)
+static bool is_eligible(const struct clone_request *request)
 {
     const struct cfg *flow = request->flow;
-    if (request->loop == 0 || request->loop >= flow->loops_count ||
-        flow->loops[request->loop].flags & CFG_IRREDUCIBLE)
-        return false;
-    for (uint32_t l = 1; l < flow->loops_count; l++)
-        if (flow->loops[l].parent == request->loop)
-            return false;
-    return true;
+    return request->loop && request->loop < flow->loops_count &&
+           !(flow->loops[request->loop].flags & CFG_IRREDUCIBLE) &&
+           cfg_is_innermost(flow, request->loop);
 }
 
 static bool collect_blocks(struct body *body, uint32_t loop)
@@ -283,6 +279,16 @@ bool body_decode(const struct bounds_instruction *instruction, const uint8_t *by
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, instruction->length, in, operands));
 }
 
+bool body_leads_out(const struct body *body, uint32_t index)
+{
+    const struct cfg *graph = body->request->flow;
+    const struct cfg_block *block = &graph->blocks[body->blocks[index]];
+    for (uint32_t e = 0; e < block->edges; e++)
+        if (body_index(body, graph->edges[block->first_edge + e].to) == NONE)
+            return true;
+    return false;
+}
+
 uint32_t body_block_of(const struct body *body, uint32_t instruction)
 {
     return (uint32_t)BASE_FIRST(b, body->block_count, body->first[b + 1] > instruction);
@@ -333,7 +339,7 @@ bool body_collect_nest(struct body *body, uint32_t loop)
 
 bool body_collect(struct body *body)
 {
-    if (!is_innermost(body->request))
+    if (!is_eligible(body->request))
         return refuse(body, CLONE_NO_LOOP, 0);
     if (!body_collect_nest(body, body->request->loop) || (body->splice && !stack_settle(body)))
         return false;

@@ -43,8 +43,7 @@ static void join(struct body *body, uint32_t a, uint32_t b)
 /* The rewritten operand of the body with that number of Zydis'; NONE. */
 static uint32_t operand_numbered(const struct body *body, uint32_t instruction, uint8_t number)
 {
-    for (size_t o =
-             BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= instruction);
+    for (size_t o = first_operand(body, instruction);
          o < body->operand_count && body->operands[o].instruction == instruction; o++)
         if (operand_of(body, &body->operands[o])->number == number)
             return (uint32_t)o;

@@ -57,8 +57,8 @@ static bool is_division(const struct bounds_instruction *instruction)
 
 size_t data_operand(const struct body *body, uint32_t at, unsigned index)
 {
-    size_t o = BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= at);
-    for (; o < body->operand_count && body->operands[o].instruction == at; o++)
+    for (size_t o = first_operand(body, at);
+         o < body->operand_count && body->operands[o].instruction == at; o++)
         if (body->operands[o].index == index)
             return o;
     return NONE;
@@ -205,16 +205,6 @@ static bool pass_block(struct flow *flow, uint32_t index)
     return added;
 }
 
-static bool leads_out(const struct body *body, uint32_t index)
-{
-    const struct cfg *graph = body->request->flow;
-    const struct cfg_block *block = &graph->blocks[body->blocks[index]];
-    for (uint32_t e = 0; e < block->edges; e++)
-        if (body_index(body, graph->edges[block->first_edge + e].to) == NONE)
-            return true;
-    return false;
-}
-
 static uint8_t varying_flags(const struct flow *flow)
 {
     uint8_t all = 0;
@@ -240,7 +230,7 @@ static bool check_branch(struct flow *flow, uint32_t index, uint32_t at, uint8_t
         return refuse_left_out(body, address);
     if (flags & SPLICE_COLD)
         return true;
-    if (inputs & (VARIES | STEERED) && leads_out(body, index)) {
+    if (inputs & (VARIES | STEERED) && body_leads_out(body, index)) {
         if (body->splice)
             return refuse(body, CLONE_EXIT, address);
         body->ends = true;

@@ -420,11 +420,11 @@ static void put_nops(struct output *out, size_t further, size_t place)
 /* So that the loop begins at that place in a line of code. */
 static void put_again_before(struct output *out, size_t place)
 {
-    struct output before = *out;
+    size_t count = out->count, fixup_count = out->fixup_count;
     put_again(out);
-    size_t bytes = out->count - before.count;
-    out->count = before.count;
-    out->fixup_count = before.fixup_count;
+    size_t bytes = out->count - count;
+    out->count = count;
+    out->fixup_count = fixup_count;
     put_nops(out, bytes, place);
     put_again(out);
 }
@@ -699,7 +699,7 @@ static bool stays(const struct body *body, const struct operand *operand)
 /* The operand of an instruction that is rewritten; NULL: it has none, but perhaps on the clone's stack. */
 static const struct operand *rewritten(const struct body *body, uint32_t number)
 {
-    size_t o = BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= number);
+    size_t o = first_operand(body, number);
     while (o < body->operand_count && body->operands[o].instruction == number &&
            stays(body, &body->operands[o]))
         o++;

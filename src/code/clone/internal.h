@@ -164,6 +164,28 @@ static inline uint32_t body_index(const struct body *body, uint32_t block)
     return index < body->block_count && body->blocks[index] == block ? (uint32_t)index : NONE;
 }
 
+/* The first memory operand of an instruction, or, if it has none, of one behind it. */
+static inline size_t first_operand(const struct body *body, uint32_t instruction)
+{
+    return BASE_FIRST(o, body->operand_count, body->operands[o].instruction >= instruction);
+}
+
+/* Can the operand be there, naturally aligned if that is asked for? */
+static inline bool may_lie_at(const struct operand *operand, int64_t at, bool naturally)
+{
+    unsigned natural = operand->bytes & (operand->bytes - 1U) ? 1 : operand->bytes;
+    return at % operand->alignment == 0 && !(naturally && natural && at % natural);
+}
+
+/* Do both move alike, from the same address? */
+static inline bool is_one_stream(const struct body *body, const struct operand *a,
+                                 const struct operand *b)
+{
+    return a->way == b->way && a->stream.root == b->stream.root &&
+           a->stream.kind == b->stream.kind && a->stream.stride == b->stream.stride &&
+           operand_of(body, a)->segment == operand_of(body, b)->segment;
+}
+
 /* The code that has an address of the graph. */
 static inline const struct cfg_code *code_of(const struct body *body, uint64_t address)
 {
@@ -197,6 +219,8 @@ bool stack_settle_along(struct bounds_block *block);
 
 /* body.c: blocks, instructions, memory operands; nothing in them that a clone cannot have. */
 bool body_collect(struct body *body);
+/* Does an edge lead from the block out of the loop? */
+bool body_leads_out(const struct body *body, uint32_t index);
 bool body_decode(const struct bounds_instruction *instruction, const uint8_t *bytes,
                  ZydisDecodedInstruction *in, ZydisDecodedOperand *operands);
 

@@ -50,12 +50,11 @@ static void find_linked(struct body *body)
     }
 }
 
-static bool is_one_stream(const struct body *body, const struct operand *a, const struct operand *b)
+static bool are_neighbours(const struct body *body, const struct operand *a,
+                           const struct operand *b)
 {
-    return a->stores == b->stores && a->way == b->way && a->stream.root == b->stream.root &&
-           a->stream.kind == BOUNDS_STRIDE_CONSTANT && b->stream.kind == a->stream.kind &&
-           a->stream.stride == b->stream.stride &&
-           operand_of(body, a)->segment == operand_of(body, b)->segment;
+    return a->stores == b->stores && a->stream.kind == BOUNDS_STRIDE_CONSTANT &&
+           is_one_stream(body, a, b);
 }
 
 /* Of operands that are not linked: the first of their stream. */
@@ -63,7 +62,7 @@ static uint32_t stream_group(const struct body *body, uint32_t operand)
 {
     for (uint32_t o = 0; o < operand; o++)
         if (!body->operands[o].linked &&
-            is_one_stream(body, &body->operands[o], &body->operands[operand]))
+            are_neighbours(body, &body->operands[o], &body->operands[operand]))
             return o;
     return operand;
 }
@@ -148,9 +147,7 @@ static bool fits(const struct layout *layout, const struct item *items, size_t c
     for (size_t i = 0; i < count; i++) {
         const struct operand *operand = &layout->body->operands[items[i].operand];
         int64_t at = start + items[i].at - items[0].at;
-        unsigned natural = operand->bytes & (operand->bytes - 1U) ? 1 : operand->bytes;
-        if (at % operand->alignment || (naturally && natural && at % natural) ||
-            at + operand->bytes > WIRE_CLONE_LINE)
+        if (!may_lie_at(operand, at, naturally) || at + operand->bytes > WIRE_CLONE_LINE)
             return false;
     }
     return true;
@@ -227,6 +224,12 @@ static bool put_atoms(struct layout *layout, bool stores)
 
 /* ---- the stack ------------------------------------------------------------------------------------------- */
 
+/* From the pointer at the loop's head. */
+static int64_t stack_offset(const struct body *body, const struct operand *operand)
+{
+    return operand->kept ? operand_of(body, operand)->value : operand->stream.offset;
+}
+
 /* What is found at the same distance from the pointer at the head by other ways than through registers that are known is there, too. */
 static void find_stack(struct body *body)
 {
@@ -242,9 +245,9 @@ static void find_stack(struct body *body)
             operand->kept || (kept && operand->way != NONE && stream->root == kept->stream.root &&
                               stream->kind == BOUNDS_STRIDE_CONSTANT && stream->stride == 0 &&
                               !operand->relative && !operand_of(body, operand)->segment);
-        int64_t at = operand->kept ? operand_of(body, operand)->value : stream->offset;
         if (!operand->stack)
             continue;
+        int64_t at = stack_offset(body, operand);
         body->stack_low = at < body->stack_low ? at : body->stack_low;
         body->stack_high =
             at + operand->bytes > body->stack_high ? at + operand->bytes : body->stack_high;
@@ -269,7 +272,7 @@ static bool put_stack(struct layout *layout)
     layout->store_lines = body->lines = (uint32_t)(below + above);
     for (size_t o = 0; o < body->operand_count; o++) {
         struct operand *operand = &body->operands[o];
-        int64_t at = operand->kept ? operand_of(body, operand)->value : operand->stream.offset;
+        int64_t at = stack_offset(body, operand);
         if (operand->stack && (body->stack_at + at) % operand->alignment)
             return refuse(body, CLONE_LINES, address_of(body, operand));
         for (unsigned copy = 0; copy < body->copies && operand->stack; copy++)

@@ -65,7 +65,7 @@ struct pace {
 
 static const struct bounds_operand *kept_slot(const struct body *body, uint32_t at)
 {
-    for (size_t o = BASE_FIRST(i, body->operand_count, body->operands[i].instruction >= at);
+    for (size_t o = first_operand(body, at);
          o < body->operand_count && body->operands[o].instruction == at; o++)
         if (body->operands[o].kept)
             return operand_of(body, &body->operands[o]);
@@ -192,15 +192,10 @@ bool outcomes_joins(const struct body *body, uint32_t instruction)
 
 bool outcomes_add_exits(struct body *body)
 {
-    const struct cfg *graph = body->request->flow;
     body->ends = true;
     for (uint32_t b = 0; b < body->block_count; b++) {
-        const struct cfg_block *block = &graph->blocks[body->blocks[b]];
         uint32_t last = body->first[b + 1] - 1;
-        bool leaves = false;
-        for (uint32_t e = 0; e < block->edges; e++)
-            leaves |= body_index(body, graph->edges[block->first_edge + e].to) == NONE;
-        if (leaves && body->code.instructions[last].branches &&
+        if (body_leads_out(body, b) && body->code.instructions[last].branches &&
             !outcomes_at(body, body->code.instructions[last].address) &&
             !outcomes_add(body, last, 0))
             return refuse(body, CLONE_EXIT, body->code.instructions[last].address);

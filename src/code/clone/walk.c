@@ -47,13 +47,6 @@ static bool moves(const struct operand *operand)
            (operand->stream.kind != BOUNDS_STRIDE_CONSTANT || operand->stream.stride);
 }
 
-static bool is_one_stream(const struct body *body, const struct operand *a, const struct operand *b)
-{
-    return a->way == b->way && a->stream.root == b->stream.root &&
-           a->stream.kind == b->stream.kind && a->stream.stride == b->stream.stride &&
-           operand_of(body, a)->segment == operand_of(body, b)->segment;
-}
-
 static uint32_t first_of_stream(const struct body *body, uint32_t operand)
 {
     for (uint32_t o = 0; o < operand; o++)
@@ -185,9 +178,7 @@ static bool fits(const struct walking *walking, const struct group *group, int64
 {
     for (size_t i = group->first; i < group->first + group->count; i++) {
         const struct operand *operand = &walking->body->operands[walking->items[i].operand];
-        int64_t at = shift + walking->items[i].at - group->low;
-        unsigned natural = operand->bytes & (operand->bytes - 1U) ? 1 : operand->bytes;
-        if (at % operand->alignment || (naturally && natural && at % natural))
+        if (!may_lie_at(operand, shift + walking->items[i].at - group->low, naturally))
             return false;
     }
     return true;

@@ -33,7 +33,7 @@ struct trial_module {
     struct binary *binary; /* NULL: cannot be read */
     struct code *code;
     struct pathgraph_returns *returns;
-    struct trial_function **functions; /* by start */
+    struct trial_function **functions; /* in the order in which they were met */
     size_t functions_count, functions_capacity;
     struct trial_gate *gates; /* by head */
     size_t gates_count;

@@ -152,14 +152,6 @@ static struct trial_function *function_at(struct trial_module *module, uint64_t 
 
 /* ---- loops ------------------------------------------------------------------------------------- */
 
-static bool is_innermost(const struct cfg *flow, uint32_t loop)
-{
-    for (uint32_t l = 1; l < flow->loops_count; l++)
-        if (flow->loops[l].parent == loop)
-            return false;
-    return true;
-}
-
 struct trial_hot *trial_loop_at(struct trial_service *service, struct trial_module *module,
                                 uint64_t offset)
 {
@@ -181,7 +173,7 @@ struct trial_hot *trial_loop_at(struct trial_service *service, struct trial_modu
     made->module = module;
     made->function = function;
     made->loop = loop;
-    made->innermost = is_innermost(function->flow, loop);
+    made->innermost = cfg_is_innermost(function->flow, loop);
     return made;
 }
 

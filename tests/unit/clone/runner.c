@@ -43,14 +43,6 @@ static bool read_memory(void *context, uint64_t address, void *out, size_t bytes
     return true;
 }
 
-static bool is_innermost(const struct cfg *flow, uint32_t loop)
-{
-    for (uint32_t l = 1; l < flow->loops_count; l++)
-        if (flow->loops[l].parent == loop)
-            return false;
-    return true;
-}
-
 /* Functions that kernels call: their flow is made once. */
 static bool leaf_at(void *context, uint64_t address, bool cell, struct clone_callee *found)
 {
@@ -87,7 +79,7 @@ unsigned runner_loops(const struct kernel *kernel, const struct model *model,
     for (uint32_t l = 1; l < first->loops_count && count < capacity; l++) {
         struct runner_loop *made = &loops[count];
         *made = (struct runner_loop){.code = code, .loop = l};
-        if (!is_innermost(first, l) || cfg_of_code(&code, &made->flow) != BASE_OK)
+        if (!cfg_is_innermost(first, l) || cfg_of_code(&code, &made->flow) != BASE_OK)
             continue;
         struct clone_request request = {
             .flow = made->flow,
