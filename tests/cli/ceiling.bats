@@ -171,7 +171,8 @@ variant()
 print(json.dumps(json.load(sys.stdin)[sys.argv[1]][sys.argv[2]]))' "$1" "$4"
 }
 
-# Repeats TEST, a command, up to ten times: a busy machine disturbs one in three.
+# Repeats TEST, a command, up to ten times: a busy machine disturbs one in three. What must hold every time, TEST asks by as_alone: a command
+# that fails does not end it.
 at_last()
 {
     for _ in {1..10}; do
@@ -180,10 +181,18 @@ at_last()
     return 1
 }
 
+# The program's status and output are those that it has alone; if not, that ends the test.
+as_alone() # STATUS
+{
+    [ "$status" = "$1" ] && [ "$output" = "$expected" ] && return
+    echo "status $status, expected $1; output '$output', expected '$expected'; $stderr"
+    exit 1
+}
+
 second_level()
 {
-    run -0 --separate-stderr "$HEADROOM" ceiling --budget 0.4 --variants l2,ls --loop second -o second.headroom -- ./loops second 200
-    [ "$output" = "$expected" ]
+    run --separate-stderr "$HEADROOM" ceiling --budget 0.4 --variants l2,ls --loop second -o second.headroom -- ./loops second 200
+    as_alone 0
     python3 -c "import sys
 measured, first, second, of = $(member cycles second second.headroom), $(member l1_cycles second second.headroom), $(variant l2 second second.headroom cycles), $(variant l2 second second.headroom of_l1)
 print(measured, first, second, of)
@@ -205,8 +214,8 @@ sys.exit(not (of > 1.15 and abs(second / measured - 1) < .3))"
 
 parts()
 {
-    run -0 --separate-stderr "$HEADROOM" ceiling --budget 0.4 --variants ls,fp --loop "$1" -o parts.headroom -- ./loops "$1" 200
-    [ "$output" = "$expected" ]
+    run --separate-stderr "$HEADROOM" ceiling --budget 0.4 --variants ls,fp --loop "$1" -o parts.headroom -- ./loops "$1" 200
+    as_alone 0
     python3 -c "import sys
 accesses, arithmetic = $(variant ls "$1" parts.headroom of_l1), $(variant fp "$1" parts.headroom of_l1)
 print(accesses, arithmetic)
@@ -245,8 +254,8 @@ divisions()
 
 search_measured()
 {
-    run -0 --separate-stderr "$HEADROOM" ceiling -q --budget 0.4 -o searches.headroom -- ./loops searches 80
-    [ "$output" = "$expected" ]
+    run --separate-stderr "$HEADROOM" ceiling -q --budget 0.4 -o searches.headroom -- ./loops searches 80
+    as_alone 0
     [ "$(member trials searches searches.headroom)" -ge 2 ] || return 1
     python3 -c "import sys; sys.exit(not 0 < $(member l1_cycles searches searches.headroom) < 20)"
 }
@@ -259,8 +268,8 @@ search_measured()
 
 gate_measured() # FUNCTION
 {
-    run -3 --separate-stderr "$HEADROOM" ceiling -q --budget 0.3 -o gated.headroom -- ./gated "$1"
-    [ "$output" = "$expected" ]
+    run --separate-stderr "$HEADROOM" ceiling -q --budget 0.3 -o gated.headroom -- ./gated "$1"
+    as_alone 3
     [ "$(member trials "$1" gated.headroom)" -ge 2 ] || return 1
     python3 -c "
 gap = $(member gap "$1" gated.headroom | sed s/null/None/)
@@ -308,8 +317,8 @@ EOF2
 
 leaves_tried()
 {
-    run -0 --separate-stderr "$HEADROOM" ceiling -q --budget 0.4 -o leaves.headroom -- ./leaves "$1" "$2"
-    [ "$output" = "$expected" ]
+    run --separate-stderr "$HEADROOM" ceiling -q --budget 0.4 -o leaves.headroom -- ./leaves "$1" "$2"
+    as_alone 0
     [ "$(member eligible "$1" leaves.headroom)" = true ] || return 1
     [ "$(member trials "$1" leaves.headroom)" -ge 1 ] || return 1
     python3 -c "import sys; sys.exit(not $(member gap "$1" leaves.headroom) $3)"
@@ -369,8 +378,8 @@ EOF2
 
 chance_replayed()
 {
-    run -0 --separate-stderr "$HEADROOM" ceiling --budget 0.4 --variants l2,fp --loop chances -o chances.headroom -- ./loops chances 60
-    [ "$output" = "$expected" ]
+    run --separate-stderr "$HEADROOM" ceiling --budget 0.4 --variants l2,fp --loop chances -o chances.headroom -- ./loops chances 60
+    as_alone 0
     [ "$(member trials chances chances.headroom)" -ge 2 ] || return 1
     # a branch that nobody can predict is none in the clone either: a wrong guess takes some ten cycles
     python3 -c "import sys; sys.exit(not $(member l1_cycles chances chances.headroom) > 5)"
