@@ -739,7 +739,7 @@ CODE(adjusted, "1: push %rbx; add $8, %rsp; jmp 1b");
 CODE(addressed, "1: push %rbx; mov 16(%rsp), %rax; add $8, %rsp; jmp 1b");
 CODE(cancelled, "1: push %rbx; pop %rcx; add $8, %rsp; jmp 1b");
 
-/* Behind push and pop rsp is brought up to date for who reads it: a cycle and a slot, predicted alone; where they cancel out it need not be. */
+/* Behind push and pop rsp is brought up to date for what reads it: a cycle and a slot, predicted alone; where they cancel out it need not be. */
 static void the_stack_pointer_is_brought_up_to_date(void **state)
 {
     struct loop loop = BOUND(adjusted);

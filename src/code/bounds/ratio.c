@@ -210,7 +210,7 @@ static void best_circuit(const struct graph *graph, struct policy *policy, const
     }
 }
 
-/* Potentials, from the root backwards: along the policy first, then, for who does not come there by it, along any arc. */
+/* Potentials, from the root backwards: along the policy first, then, for vertices from which it does not lead there, along any arc. */
 static void set_potentials(const struct graph *graph, struct policy *policy,
                            const uint32_t *members, size_t count)
 {

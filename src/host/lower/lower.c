@@ -277,7 +277,7 @@ static bool bind(const struct lowering *lowering, const struct lower_binding *bi
     return good;
 }
 
-/* "100" or "100,0:50": bounds of an array, as a declaration has them. False: it is none of that. */
+/* "100" or "100,0:50": bounds of an array, as a declaration has them. False: it is something else. */
 static bool read_shape(const struct lower_binding *binding, struct ir_shape *shape)
 {
     const char *at = binding->text;

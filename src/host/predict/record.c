@@ -17,7 +17,7 @@ static bool kept(struct profile *profile, const char *text, const char **copy)
     return *copy || !text;
 }
 
-/* Absolute, for who reads the profile elsewhere; NULL: there is no such file. False: no memory. */
+/* Absolute, because the profile may be read elsewhere; NULL: there is no such file. False: no memory. */
 static bool kept_source(struct profile *profile, const char *file, const char **copy)
 {
     char *whole = file ? realpath(file, NULL) : NULL;

@@ -65,7 +65,7 @@ void nests_end(struct predicting *predicting);
 bool nests_compute(struct predicting *predicting, const char *file, const char *swept,
                    const char *value);
 
-/* Its parts, for who computes no nests. */
+/* Its parts, for callers that compute no nests. */
 bool nests_find_source(struct predicting *predicting, const char *file);
 bool nests_find_levels(struct predicting *predicting);
 void nests_say_where(struct predicting *predicting);

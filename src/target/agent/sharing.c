@@ -14,7 +14,7 @@
  *
  * What took turns is not shared: touches are not connected if they lie farther apart than config.sharing_ms, if threads have left a
  * barrier in between, if the second thread began later than the first touch, or if it may have waited in the kernel in between. Nor is memory that was freed in between.
- * Nobody tells when a thread waited, only how often it has. One that waits more often than SHORT_NS does so for locks, or for what others hand it again
+ * When a thread waited is not known, only how often it has. One that waits more often than SHORT_NS does so for locks, or for what others hand it again
  * and again: if it takes turns, lines do move each time, so often that it matters. One that waits more often than TURN_NS may do so, or hand on whole
  * parts of an array, whose lines move as seldom as the turns end: its debug register watches the word on, for a few touches in each turn, or many. One that
  * has waited now and then since before the first touch is taken to have had its turn, unless both threads are known to run at the same time: the other one's CPU clock went on during the watch, and this
