@@ -5,54 +5,17 @@
  *
  * Cycles an element, by differences between many elements and half as many, of means: medians over batches.
  */
+#include "cycles.h"
+
 #include "clone/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <x86intrin.h>
 
-enum {
-    COUNT = 680,
-    BATCHES = 31,
-    EXECUTIONS = 200,
-    CHAINS = 20,
-    REPEAT = 200,
-    SPARE = 8,
-    STEP = 64
-};
+enum { COUNT = 680, BATCHES = 31, EXECUTIONS = 200, REPEAT = 200, SPARE = 8, STEP = 64 };
 
 static double *arrays[3];
-
-static uint64_t stamp(void)
-{
-    _mm_lfence();
-    uint64_t ticks = __rdtsc();
-    _mm_lfence();
-    return ticks;
-}
-
-/* Ticks of the time stamp counter that a cycle takes: rotations wait for one another. */
-static double ticks_a_cycle(void)
-{
-    enum { ROUNDS = 4000, EACH = 8 };
-    double least = 1e30;
-    for (int i = 0; i < CHAINS; i++) {
-        uint64_t start = stamp(), value = 1, rounds = ROUNDS;
-        __asm__ volatile("1: rol %0; rol %0; rol %0; rol %0; rol %0; rol %0; rol %0; rol %0\n"
-                         "dec %1; jne 1b"
-                         : "+r"(value), "+r"(rounds));
-        double ticks = (double)(stamp() - start) / (ROUNDS * EACH);
-        least = ticks < least ? ticks : least;
-    }
-    return least;
-}
-
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 /* Mean of executions that were not interrupted. */
 static double kernel_ticks(const struct kernel *kernel, long count)

@@ -12,6 +12,8 @@
  * processor could foresee: what a call, the time stamps and the end of a loop take is in all of them. How long a cycle takes is measured
  * before each batch, since processors change their speed. No least: on some processors the counter advances by tens of ticks at a time.
  */
+#include "cycles.h"
+
 #include "clone/kernels.h"
 
 #include "base/base.h"
@@ -20,14 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <x86intrin.h>
 
 enum {
     BATCHES = 4096,
     EXECUTIONS = 400, /* in a batch */
-    CHAINS = 20,
-    LENGTHS = 16, /* that differ */
-    STEP = 64,    /* ticks: beyond that and twice the median an execution was interrupted */
+    LENGTHS = 16,     /* that differ */
+    STEP = 64,        /* ticks: beyond that and twice the median an execution was interrupted */
 };
 
 struct subject {
@@ -44,30 +44,6 @@ static double now_s(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static uint64_t stamp(void)
-{
-    _mm_lfence();
-    uint64_t ticks = __rdtsc();
-    _mm_lfence();
-    return ticks;
-}
-
-/* Ticks of the time stamp counter that a cycle takes: rotations wait for one another. */
-static double ticks_a_cycle(void)
-{
-    enum { ROUNDS = 4000, EACH = 8 };
-    double least = 1e30;
-    for (int i = 0; i < CHAINS; i++) {
-        uint64_t start = stamp(), value = 1, rounds = ROUNDS;
-        __asm__ volatile("1: rol %0; rol %0; rol %0; rol %0; rol %0; rol %0; rol %0; rol %0\n"
-                         "dec %1; jne 1b"
-                         : "+r"(value), "+r"(rounds));
-        double ticks = (double)(stamp() - start) / (ROUNDS * EACH);
-        least = ticks < least ? ticks : least;
-    }
-    return least;
 }
 
 static const struct kernel *find(const struct kernel *all, unsigned count, const char *name)
@@ -125,12 +101,6 @@ static double execute(const struct subject *subject, long count)
     uint64_t start = stamp();
     subject->kernel->run(subject->arrays[0], subject->arrays[1], subject->arrays[2], count);
     return (double)(stamp() - start);
-}
-
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 static unsigned next_random(void)
