@@ -1349,6 +1349,7 @@ bool emit_clone(struct body *body, struct emitted *emitted)
     made->copies = (uint8_t)body->copies;
     made->head = flow->blocks[body->blocks[body->head]].start;
     made->walk_bytes = body->walk_count ? body->walk_bytes : 0;
+    made->twin = body->twin;
     made->gate = out.gate;
     note_counter(body, made);
     *emitted = (struct emitted){made, out.starts, places, out.place_count, out.turn, out.turn_end};

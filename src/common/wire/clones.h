@@ -24,7 +24,7 @@
 #define WIRE_CLONE_FILE "headroom-clones"
 
 enum {
-    WIRE_CLONE_VERSION = 5,
+    WIRE_CLONE_VERSION = 6,
     WIRE_CLONE_REPEATS = 256, /* 8 bits, in the code */
     WIRE_CLONE_CELLS_MAX = 16,
     WIRE_CLONE_SLOTS = 64, /* a power of 2 */
@@ -136,7 +136,8 @@ struct wire_clone {
     uint32_t
         stack; /* in the yard: where its own stack's pointer is at the loop's head; 0: it has the program's */
     uint8_t ends; /* 1: it ends where recorded executions did, whatever the registers say */
-    uint8_t reserved[3];
+    uint8_t twin; /* 1: it does the loop's work, and goes on behind it */
+    uint8_t reserved[2];
     uint32_t gate; /* in the code, where the program's jumps lead; 0: none do */
     int64_t step;
 };

@@ -176,10 +176,7 @@ static void prepare_rescue(struct attempt *attempt, const struct wire_clone *mad
     struct base_registers registers = registers_of(&state->registers);
     rescue->end = attempt->places.text_end;
     rescue->mask = attempt->loan.mask;
-    rescue->twin =
-        made == attempt->hot->clone.twin.code || made == attempt->hot->clone.nest.code ||
-        made == attempt->hot->clone.gated.code || made == attempt->hot->clone.gated_recorder.code ||
-        made == attempt->hot->clone.recorder.code || made == attempt->hot->clone.marker.code;
+    rescue->twin = made->twin;
     for (unsigned e = 0; e < made->exit_count; e++)
         rescue->exits[e] = made->exits[e] + attempt->places.bias;
     memcpy(rescue->general, registers.general, sizeof rescue->general);
