@@ -2,20 +2,28 @@
 /* The member "ceiling" of the report, docs/formats/report.md. */
 #include "ceiling/internal.h"
 
+/* Empty if they are not known. */
+static void quartiles_member(struct json *json, const char *name, bool known, double low,
+                             double high)
+{
+    json_begin(json, name, '[');
+    if (known) {
+        json_item(json);
+        json_number(json, low, 6);
+        json_item(json);
+        json_number(json, high, 6);
+    }
+    json_close(json, ']');
+}
+
 static void gap_members(struct json *json, const struct profile_ceiling_loop *row)
 {
     json_known(json, "cycles", row->cycles >= 0, row->cycles, 6);
     json_known(json, "l1_cycles", row->l1_cycles >= 0, row->l1_cycles, 6);
     json_known(json, "l1_cycles_least", row->l1_least >= 0, row->l1_least, 6);
     json_known(json, "gap", profile_ceiling_known(row), row->gap, 6);
-    json_begin(json, "gap_quartiles", '[');
-    if (profile_ceiling_known(row)) {
-        json_item(json);
-        json_number(json, row->gap_low, 6);
-        json_item(json);
-        json_number(json, row->gap_high, 6);
-    }
-    json_close(json, ']');
+    quartiles_member(json, "gap_quartiles", profile_ceiling_known(row), row->gap_low,
+                     row->gap_high);
     json_known(json, "iterations", row->turns >= 0, row->turns, 6);
 }
 
@@ -34,14 +42,8 @@ static void variant_members(struct json *json, const struct profile *profile,
         json_known(json, "cycles", cycles >= 0, cycles, 6);
         json_known(json, "part", part >= 0, part, 6);
         json_known(json, "of_l1", variant->ratio >= 0, variant->ratio, 6);
-        json_begin(json, "of_l1_quartiles", '[');
-        if (variant->ratio >= 0) {
-            json_item(json);
-            json_number(json, variant->ratio_low, 6);
-            json_item(json);
-            json_number(json, variant->ratio_high, 6);
-        }
-        json_close(json, ']');
+        quartiles_member(json, "of_l1_quartiles", variant->ratio >= 0, variant->ratio_low,
+                         variant->ratio_high);
         json_count(json, "trials", variant->trials);
         json_text(json, "reason", variant->reason);
         json_close(json, '}');
