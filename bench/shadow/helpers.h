@@ -5,7 +5,17 @@
 
 #include "shadow/fast.h"
 
+#include <time.h>
+
 static struct shadow shadow;
+
+/* CPU time. */
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
 
 #define HELPER static __attribute__((noinline, unused)) void
 

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <x86intrin.h>
 
 enum { ROUNDS = 15, START = 1 << 20, IDS = 4096 };
@@ -34,6 +33,12 @@ HELPER store_16(uint64_t address, uint32_t id, const uint8_t *before, const uint
 /* ---- patterns: each returns its number of accesses ----------------------------------- */
 
 enum { SMALL = 16384, BIG = 64 << 20 };
+
+/* Of a linear congruential generator: its highest bits are what is random enough here. */
+static inline uint64_t next(uint64_t *state)
+{
+    return *state = *state * 6364136223846793005u + 1442695040888963407u;
+}
 
 static uint64_t calls(unsigned round)
 {
@@ -60,10 +65,8 @@ static uint64_t loads_8_changing(unsigned round)
 static uint64_t loads_8_half(unsigned round)
 {
     uint64_t state = round;
-    for (uint64_t i = 0; i < SMALL; i += 8) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        load_8(START + i, 1, state >> 63);
-    }
+    for (uint64_t i = 0; i < SMALL; i += 8)
+        load_8(START + i, 1, next(&state) >> 63);
     return SMALL / 8;
 }
 
@@ -121,7 +124,7 @@ static uint64_t loads_1_lone(unsigned round)
     return SMALL / 4;
 }
 
-/* Sites 1 and 2 take turns, site 3 follows: what it meets alternates. 4 is the same, of random. */
+/* Sites 1 and 2 take turns, site 3 follows: what it meets alternates. */
 static uint64_t loads_8_alternating(unsigned round)
 {
     for (uint64_t i = 0; i < SMALL; i += 8)
@@ -131,13 +134,12 @@ static uint64_t loads_8_alternating(unsigned round)
     return SMALL / 4;
 }
 
+/* The same with eight sites drawn at random. */
 static uint64_t loads_8_random_former(unsigned round)
 {
     uint64_t state = round;
-    for (uint64_t i = 0; i < SMALL; i += 8) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        load_8(START + i, 1 + (uint32_t)(state >> 61), 7);
-    }
+    for (uint64_t i = 0; i < SMALL; i += 8)
+        load_8(START + i, 1 + (uint32_t)(next(&state) >> 61), 7);
     for (uint64_t i = 0; i < SMALL; i += 8)
         load_8(START + i, 20, 7);
     return SMALL / 4;
@@ -165,9 +167,8 @@ static uint64_t stores_loads_8_half(unsigned round)
 {
     uint64_t state = round, loads = 0;
     for (uint64_t i = 0; i < SMALL; i += 8) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
         store_8(START + i, 101, 7, round);
-        if (state >> 63)
+        if (next(&state) >> 63)
             load_8(START + i, 1, round), loads++;
     }
     return SMALL / 8 + loads;
@@ -228,7 +229,7 @@ static uint64_t mixture(unsigned round)
     enum { COUNT = 20000 };
     uint64_t state = 99;
     for (uint64_t i = 0; i < COUNT; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
+        next(&state);
         uint32_t site = state >> 40 & 31, field = site & 7;
         uint64_t address = START + (state >> 50 & 255) * 64;
         switch (field) {
@@ -273,13 +274,6 @@ static const struct pattern {
     {"load 8, unaligned", loads_8_unaligned},
     {"mixture", mixture},
 };
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static void measure(const struct pattern *pattern)
 {

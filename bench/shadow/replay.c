@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { IDS_MAX = 1 << 24, TICKS = 1024 };
 
@@ -247,13 +246,6 @@ static uint64_t digest_of(uint64_t *count)
     uint64_t digest = base_hash_bytes(pairs, *count * sizeof *pairs, hash_fresh());
     free(pairs);
     return digest;
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
 /* Nanoseconds. */

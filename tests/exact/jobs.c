@@ -7,6 +7,7 @@
  *     forks     a child and its parent store without use, the same number of times each
  *     killed    dies by a signal after dead stores
  *     leaves    ends by _exit after dead stores, in a handler
+ *     sleeps    says when it has stored, and waits to be killed
  */
 #include <errno.h>
 #include <sched.h>

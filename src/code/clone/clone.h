@@ -5,9 +5,10 @@
  * are, but for memory operands: each becomes an absolute address on a line of its own. Registers that address memory
  * are counted up as before, so that a clone started with the loop's registers makes as many iterations.
  *
- * Eligible is a loop of which this holds. What it calls are functions without loops, known and decoded with it (splice.c), and how often it iterates does not depend on what it loads from memory that
- * changes; inner branches that do are replayed as they were recorded in the program. Not taken to change are words whose address the loop does not change and that it does not store to. (Stores through other
- * registers are taken not to change them.) Nothing in it can fault on other values than the program's: divisions of integers
+ * Eligible is a loop of which this holds. What it calls are functions without loops, known and decoded with it (splice.c). Branches that
+ * depend on what it loads from memory that changes, be they within the loop or out of it, can be replayed as they were recorded in the program
+ * (outcomes.c). Words whose address the loop does not change, and that it does not store to, are assumed not to change, not even by stores
+ * through other registers. Nothing in it can fault on other values than the program's: divisions of integers
  * are only taken if what they divide is no loaded value. The clone's dependences are the loop's: a recurrence through memory, between a store
  * and a load of a later iteration, would vanish with lines of their own; such pairs get one line. One that was not there would
  * appear where an instruction loads and stores (add %rax, (%rdi)), or where the location of some iteration is not that of
@@ -56,13 +57,13 @@ enum clone_reason {
     CLONE_NO_FIELD,     /* an address that the instruction has no field for */
     CLONE_STREAMS_PAST, /* stores around the caches, or drops lines from them */
     CLONE_BRANCH,       /* depends on what is loaded, and cannot be replayed */
-    CLONE_EXIT,         /* how often it iterates depends on what is loaded */
-    CLONE_UNCOUNTED,    /* branches depend on what is loaded, and no register counts iterations */
-    CLONE_OUTCOMES,     /* likewise, and no registers are free */
-    CLONE_DIVIDES,      /* integers, by what is loaded: might fault */
-    CLONE_LONG,         /* over a limit: instructions, ways, exits */
-    CLONE_NO_ACCESS,    /* nothing to gain */
-    CLONE_LINES,        /* too many operands, or some that no line can hold */
+    CLONE_EXIT,         /* how often it iterates depends on what is loaded, likewise */
+    CLONE_UNCOUNTED, /* branches depend on what is loaded, no register counts iterations, and exits cannot be replayed */
+    CLONE_OUTCOMES,  /* likewise, and no registers are free */
+    CLONE_DIVIDES,   /* integers, by what is loaded: might fault */
+    CLONE_LONG,      /* over a limit: instructions, ways, exits */
+    CLONE_NO_ACCESS, /* nothing to gain */
+    CLONE_LINES,     /* too many operands, or some that no line can hold */
     CLONE_CALLS_POINTER,
     CLONE_CALLEE_LOOPS,
     CLONE_RECURSES,
@@ -87,7 +88,7 @@ enum clone_variant {
 /* Why there is no such variant of a loop that has a clone. */
 enum clone_lack {
     CLONE_LACKS_NOTHING,
-    CLONE_LACKS_LEVEL,    /* the machine has none, or it is not known */
+    CLONE_LACKS_LEVEL,    /* the machine has none that holds enough, or it is not known */
     CLONE_LACKS_MOTION,   /* no address moves */
     CLONE_LACKS_REGISTER, /* none is free */
     CLONE_LACKS_FLAGS,    /* they go from an iteration into the next */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of room clone, in the order in which they work: splice, body, stack, ways, data, outcomes, lines, emit, compare; then variants, live, walk, part, nest. */
+/* Between the files of room clone, in the order in which they work: splice, body, stack, ways, outcomes, data, lines, emit, compare; then variants, live, walk, part, nest. */
 #ifndef HEADROOM_CLONE_INTERNAL_H
 #define HEADROOM_CLONE_INTERNAL_H
 

@@ -378,7 +378,7 @@ static void keep(struct maker *maker, const uint32_t *numbers)
             maker->blocks[edge.from].flags |= is_cold(maker, edge.to) ? SPLICE_COLD : SPLICE_CUT;
     }
     for (uint32_t p = 0; p < maker->count; p++) {
-        maker->blocks[p].first_into = p;
+        maker->blocks[p].first_into = p; /* its number among marks, whatever is left out */
         if (numbers[p])
             maker->blocks[blocks++] = maker->blocks[p];
     }

@@ -10,7 +10,7 @@ static const char *const ids[CLONE_VARIANTS] = {
 
 static const char *const lack_texts[CLONE_LACKS] = {
     [CLONE_LACKS_NOTHING] = "nothing",
-    [CLONE_LACKS_LEVEL] = "the size of this cache is not known",
+    [CLONE_LACKS_LEVEL] = "this cache is not known, or too small beside the one before it",
     [CLONE_LACKS_MOTION] = "none of its addresses moves",
     [CLONE_LACKS_REGISTER] = "no register is free",
     [CLONE_LACKS_FLAGS] = "flags go from one iteration into the next",

@@ -217,8 +217,7 @@ static inline void distance_pair_settle(struct distance_pair_slot *slot)
 static inline void distance_pair_count_near(struct distance_pair_slot *slot, double time,
                                             uint64_t stack)
 {
-    slot->near +=
-        1 | stack << DISTANCE_NEAR_STACK | (uint64_t)(stack * stack) << DISTANCE_NEAR_SQUARES;
+    slot->near += 1 | stack << DISTANCE_NEAR_STACK | stack * stack << DISTANCE_NEAR_SQUARES;
     slot->pair.time += time;
     slot->pair.time_squares += time * time;
     if (__builtin_expect(slot->near >> (DISTANCE_NEAR_BITS - 1) & 1, 0))

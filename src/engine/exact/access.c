@@ -16,17 +16,28 @@ struct cache_bank exact_caches;
 ULong exact_time;
 UChar exact_scratch[1024] __attribute__((aligned(64)));
 
-#define LOAD(name, width, floats)                                                                  \
-    VG_REGPARM(2) void exact_load_##name(Addr address, ULong id)                                   \
+/* path: of shadow/fast.h. */
+#define HELPERS(how, path, name, width, floats)                                                    \
+    VG_REGPARM(2) void exact_##how##load_##name(Addr address, ULong id)                            \
     {                                                                                              \
-        shadow_load_fast(&exact_shadow, address, (UInt)id, width, (const void *)address, floats);  \
-    }
-#define STORE(name, width, floats)                                                                 \
-    VG_REGPARM(3) void exact_store_##name(Addr address, ULong id, ULong before)                    \
+        shadow_load_##path(&exact_shadow, address, (UInt)id, width, (const void *)address,         \
+                           floats);                                                                \
+    }                                                                                              \
+    VG_REGPARM(3) void exact_##how##store_##name(Addr address, ULong id, ULong before)             \
     {                                                                                              \
-        shadow_store_fast(&exact_shadow, address, (UInt)id, width, before, (const void *)address,  \
-                          floats);                                                                 \
+        shadow_store_##path(&exact_shadow, address, (UInt)id, width, before,                       \
+                            (const void *)address, floats);                                        \
     }
+#define EACH_WIDTH(how, path)                                                                      \
+    HELPERS(how, path, 1, 1, false)                                                                \
+    HELPERS(how, path, 2, 2, false)                                                                \
+    HELPERS(how, path, 4, 4, false)                                                                \
+    HELPERS(how, path, 8, 8, false)                                                                \
+    HELPERS(how, path, float_4, 4, true)                                                           \
+    HELPERS(how, path, float_8, 8, true)
+EACH_WIDTH(, fast)
+EACH_WIDTH(later_, later)
+
 /* The id in the running thread's context, which is that of the block while it is executed. */
 static inline UInt id_in_block(ULong serial, UInt number)
 {
@@ -41,16 +52,6 @@ static inline UInt id_of(ULong which)
     return id_in_block(which >> EXACT_NUMBER_BITS, (UInt)which & ((1U << EXACT_NUMBER_BITS) - 1));
 }
 
-#define LATER(name, width, floats)                                                                 \
-    VG_REGPARM(2) void exact_later_load_##name(Addr address, ULong id)                             \
-    {                                                                                              \
-        shadow_load_later(&exact_shadow, address, (UInt)id, width, (const void *)address, floats); \
-    }                                                                                              \
-    VG_REGPARM(3) void exact_later_store_##name(Addr address, ULong id, ULong before)              \
-    {                                                                                              \
-        shadow_store_later(&exact_shadow, address, (UInt)id, width, before, (const void *)address, \
-                           floats);                                                                \
-    }
 #define SAMPLED(width, type)                                                                       \
     VG_REGPARM(2) void exact_sampled_load_##width(Addr address, ULong which)                       \
     {                                                                                              \
@@ -65,12 +66,6 @@ static inline UInt id_of(ULong which)
         shadow_store_sampled_##width(&exact_shadow, address, id_of(which), before,                 \
                                      *(const type *)address);                                      \
     }
-#define EACH_WIDTH(make)                                                                           \
-    make(1, 1, false) make(2, 2, false) make(4, 4, false) make(8, 8, false) make(float_4, 4, true) \
-        make(float_8, 8, true)
-EACH_WIDTH(LOAD)
-EACH_WIDTH(STORE)
-EACH_WIDTH(LATER)
 SAMPLED(1, UChar)
 SAMPLED(2, UShort)
 SAMPLED(4, UInt)

@@ -10,8 +10,8 @@
  *
  *   main.c        registration, options, the end
  *   instrument.c  code added to the program's
- *   jobs.h        threads that count: jobs.c
  *   state.c       code taken away from it
+ *   jobs.h        threads that count: jobs.c
  *   context.c     calling contexts; stacks of threads, signals, coroutines
  *   access.c      what the added code calls
  *   path.h        paths and their contexts: graphs.c, path.c, follow.c, path_output.c
@@ -200,16 +200,18 @@ extern struct distance *exact_distance;
 extern struct cache_bank exact_caches;
 extern ULong exact_time; /* accesses so far, for reuse; added code adds to it */
 
-/* What an access of a block was to the simulated caches, whatever the context. */
+/*
+ * What an access of a block was to the simulated caches, whatever the context. step: bytes from one execution to the next, those of the
+ * majority if there is one (Boyer, Moore), which has the votes.
+ */
 struct exact_spot {
     ULong accesses, bytes;
     Addr low, end; /* of the memory that it touched */
     Addr last;
-    ULong step,
-        votes; /* from one execution to the next: what most of them have, if more than half have it (Boyer, Moore) */
+    ULong step, votes;
     ULong misses[]; /* of each cache */
 };
-void exact_spots_make(struct exact_block *block); /* once for all */
+void exact_spots_make(struct exact_block *block); /* if it has none yet */
 struct exact_spot *exact_spot_of(const struct exact_block *block, UInt access);
 void exact_spots_reset(void);
 

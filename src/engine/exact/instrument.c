@@ -364,9 +364,9 @@ static IRExpr *kept(struct builder *builder, IRExpr *address, UInt bytes)
 
 /*
  * With a sample of locations: the state of that of the address. Bits of the address above those that the table of locations covers are cut
- * off: with another location in its place, an access beyond may not be counted as outside. Accesses of the block that were handed over since
- * it was read may have changed it: from unknown, to what was loaded or stored while drawn, or to what nothing is left of, each of
- * which is handed over at most once more than need be.
+ * off: with another location in its place, an access beyond may not be counted as outside. The state may be older than an access of the
+ * block that was handed over: whether it was unknown then, or that access has left or taken away what is awaited, at worst the next one is
+ * handed over in vain.
  */
 static IRExpr *read_state(IRSB *out, IRExpr *address, UInt offset)
 {
@@ -470,7 +470,7 @@ static void add_tick(IRSB *out)
     CALL(out, 0, exact_epoch_over, mkIRExprVec_0(), over);
 }
 
-/* For an access of 1, 2, 4 or 8 bytes; NULL: others. */
+/* For an access of 1, 2, 4 or 8 bytes; NULL: it has others. */
 static void *helper_of(const struct exact_access *access)
 {
 #define HELPERS(prefix)                                                                            \
@@ -500,22 +500,20 @@ static void *helper_of(const struct exact_access *access)
 static void add_waste(struct builder *builder, const struct exact_access *access, IRExpr *address,
                       IRExpr *id, IRExpr *before, IRExpr *guard)
 {
+    static void *const wide[2][2] = {{exact_load_wide, exact_store_wide},
+                                     {exact_sampled_load_wide, exact_sampled_store_wide}};
     IRSB *out = builder->out;
     UInt bytes = access->bytes;
-    void *helper = helper_of(access);
-    guard = handed(builder, address, bytes, access->store, guard);
-    if (exact_shadow.locations && !access->store && !helper)
-        CALL(out, 3, exact_sampled_load_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
-    else if (exact_shadow.locations && access->store && !(before && helper))
-        CALL(out, 3, exact_sampled_store_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
-    else if (!access->store && helper)
-        add_call(out, "exact_load", helper, 2, mkIRExprVec_2(address, id), guard);
-    else if (!access->store)
-        CALL(out, 3, exact_load_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
-    else if (before && helper)
+    Bool store = access->store != False;
+    void *helper = store && !before ? NULL : helper_of(access);
+    guard = handed(builder, address, bytes, store, guard);
+    if (!helper)
+        add_call(out, "exact_wide", wide[exact_shadow.locations != NULL][store], 3,
+                 mkIRExprVec_3(address, id, constant(bytes)), guard);
+    else if (store)
         add_call(out, "exact_store", helper, 3, mkIRExprVec_3(address, id, before), guard);
     else
-        CALL(out, 3, exact_store_wide, mkIRExprVec_3(address, id, constant(bytes)), guard);
+        add_call(out, "exact_load", helper, 2, mkIRExprVec_2(address, id), guard);
 }
 
 /*

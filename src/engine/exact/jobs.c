@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See jobs.h. Whole chunks are handed over, and waited for, by counters and futexes. The threads are the kernel's, without anything of a C
- * library's or of Valgrind's, which does not know of them: they call nothing but shadow_count, which takes memory from exact_reserve. All
- * signals are blocked in them.
+ * See jobs.h. Chunks are handed over, and waited for, by counters and futexes. The threads come from the system call alone: no C library and
+ * no Valgrind knows of them, so they call nothing but shadow_count, which takes memory from exact_reserve. All signals are blocked in them.
  *
  * Where the kernel refuses a thread the program's own counts each chunk.
  */
@@ -20,13 +19,11 @@ enum {
     CHUNKS = 1 << 7, /* 4 MiB */
     BATCH = CHUNKS / 4,
     STACK_BYTES = 1 << 16,
-    CLONE_FLAGS = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 |
-                  0x40000, /* VM, FS, FILES, SIGHAND, THREAD, SYSVSEM */
-    FUTEX_WAIT = 128,      /* both private */
-    FUTEX_WAKE = 129,
+    CLONE_FLAGS = VKI_CLONE_VM | VKI_CLONE_FS | VKI_CLONE_FILES | VKI_CLONE_SIGHAND |
+                  VKI_CLONE_THREAD | VKI_CLONE_SYSVSEM,
 };
 
-/* Pairs that threads may have together before they are gathered, and how many are left then: fewer than the table of all merges by itself. */
+/* Pairs that threads may have together before they are gathered, and how many are left then: fewer than the table of all pairs is bounded to. */
 enum { PAIRS_APART = 1 << 19, PAIRS_MAX = 3 << 18 };
 
 static struct chunk {
@@ -41,7 +38,6 @@ static struct {
 
 static struct worker {
     struct shadow counter;
-    UInt number;
     Int thread;                                /* 0: none */
     ULong pairs[CHUNKS];                       /* after each chunk */
     UInt counted __attribute__((aligned(64))); /* chunks */
@@ -68,19 +64,20 @@ static void set(UInt *word, UInt value)
 
 static void sleep_while(UInt *word, UInt value)
 {
-    base_syscall6(__NR_futex, (long)word, FUTEX_WAIT, value, 0, 0, 0);
+    base_syscall6(__NR_futex, (long)word, VKI_FUTEX_WAIT | VKI_FUTEX_PRIVATE_FLAG, value, 0, 0, 0);
 }
 
 static void wake(UInt *word)
 {
-    base_syscall6(__NR_futex, (long)word, FUTEX_WAKE, 0x7fffffff, 0, 0, 0);
+    base_syscall6(__NR_futex, (long)word, VKI_FUTEX_WAKE | VKI_FUTEX_PRIVATE_FLAG, 0x7fffffff, 0, 0,
+                  0);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 /*
- * Until there is a chunk behind so many; their number. Nobody spins, which on a virtual machine may be as slow as to sleep, and who sleeps is
- * woken when there is work for a while: whoever is faster sleeps now and then, and wakes up with a quarter of the ring to do.
+ * Waits for a chunk beyond those counted; returns how many are written, the same at the end. Nobody spins, which on a virtual machine may take
+ * longer than to sleep. A thread that sleeps is woken when a quarter of the ring is written, so that it sleeps now and then, not at each chunk.
  */
 static UInt next_written(struct worker *worker, UInt counted)
 {
@@ -96,7 +93,7 @@ static UInt next_written(struct worker *worker, UInt counted)
 static void count_chunk(struct worker *worker, UInt chunk)
 {
     UInt at = chunk % CHUNKS;
-    shadow_count(&worker->counter, ring[at].events, chunk_events[at], worker->number,
+    shadow_count(&worker->counter, ring[at].events, chunk_events[at], (UInt)(worker - workers),
                  workers_count);
     worker->pairs[at] = worker->counter.pairs_count;
     set(&worker->counted, chunk + 1);
@@ -140,16 +137,15 @@ static long start_thread(struct worker *worker)
 
 static void start_threads(void)
 {
-    enum { SETMASK = 2 };
     ULong all = ~0ULL, mask;
     set(&front.end, 0);
-    base_syscall6(__NR_rt_sigprocmask, SETMASK, (long)&all, (long)&mask, sizeof mask, 0, 0);
+    base_syscall6(__NR_rt_sigprocmask, VKI_SIG_SETMASK, (long)&all, (long)&mask, sizeof mask, 0, 0);
     for (UInt i = 0; i < workers_count && !refused; i++) {
         long thread = start_thread(&workers[i]);
         workers[i].thread = thread > 0 ? (Int)thread : 0;
         refused = thread <= 0;
     }
-    base_syscall6(__NR_rt_sigprocmask, SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+    base_syscall6(__NR_rt_sigprocmask, VKI_SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
     running = True;
 }
 
@@ -178,7 +174,7 @@ static void wake_sleepers(UInt more)
         }
 }
 
-/* Until each has counted so many. Who waits at all waits for more. */
+/* Waits until each has counted so many; if it must wait at all, for some more. */
 static void await_all(UInt least, UInt more)
 {
     for (UInt i = 0; i < workers_count; i++)
@@ -214,8 +210,8 @@ static void gather(void)
 }
 
 /*
- * Merging looks at all pairs, and numbers coarser places, which is for the program's thread alone. When it happens depends on what the chunk that
- * is written over has left, which all threads have counted by now, however fast they are.
+ * Merging looks at all pairs and numbers coarser places, so the program's thread does it. When it does depends on how many pairs there were
+ * after the chunk that is overwritten next, which all threads have counted by now, however fast they are.
  */
 static void bound_pairs(UInt chunk)
 {
@@ -302,7 +298,6 @@ void exact_jobs_init(void)
                            ring->events + CHUNK_EVENTS - SHADOW_EVENTS_AT_ONCE, turn) != BASE_OK)
         exact_fail("the address space for threads that count was refused");
     for (UInt i = 0; i < workers_count; i++) {
-        workers[i].number = i;
         workers[i].stack = exact_reserve(STACK_BYTES);
         if (!workers[i].stack || shadow_counter(&workers[i].counter, &exact_shadow) != BASE_OK)
             exact_fail("the address space for threads that count was refused");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Waste counted by threads of the engine's own (--jobs): the program's thread finds out what each access found and writes that down, in chunks
- * of a ring; the others count it, each those ids that are its part. They share the process, so that they end as it ends, whatever ends it, and are
- * none that the program could wait for. A child that was forked has its own.
+ * Waste counted by threads of the engine's own (--jobs): the program's thread determines what each access found and writes it into a ring, in
+ * chunks; the others count it, each a part of the ids. They are threads of the program's process, so that they end with it, whatever ends it,
+ * and the program cannot wait for them. A forked child starts its own.
  */
 #ifndef HEADROOM_EXACT_JOBS_H
 #define HEADROOM_EXACT_JOBS_H
@@ -18,7 +18,7 @@ void exact_jobs_wait(void);
 void exact_jobs_gather(void);
 /* In a forked child: there are no threads, and what was counted is the parent's. */
 void exact_jobs_forked(void);
-/* The process has, until the next event, no thread that the program did not start. */
+/* Ends the threads; the next chunk starts others. */
 void exact_jobs_end(void);
 
 #endif

@@ -95,7 +95,7 @@ static UInt module_of(const struct entry *made)
     }
 }
 
-/* An entry is looked at if bits of the hash are equal: each is in a line of its own, and a full table is searched for many that it does not hold. */
+/* Entries are read only if bits of the hash are equal: each is a cache line of its own, and most that a full table is searched for are not in it. */
 static void enter(const struct entry *made)
 {
     ULong hash = hash_of(made), slot = hash % SLOTS;

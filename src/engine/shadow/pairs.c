@@ -27,6 +27,13 @@ static struct shadow_pair *find(const struct shadow *shadow, uint64_t key)
     }
 }
 
+static void add_counts(struct shadow_pair *pair, const struct shadow_pair *counted)
+{
+    pair->waste += counted->waste;
+    pair->use += counted->use;
+    pair->dead += counted->dead;
+}
+
 /* Adds to the table, which has room. */
 static void put(struct shadow *shadow, const struct shadow_pair *counted)
 {
@@ -36,9 +43,7 @@ static void put(struct shadow *shadow, const struct shadow_pair *counted)
         pair->second = counted->second;
         shadow->pairs_count++;
     }
-    pair->waste += counted->waste;
-    pair->use += counted->use;
-    pair->dead += counted->dead;
+    add_counts(pair, counted);
 }
 
 /* An empty table of so many slots in place of the old one, which is given; NULL: no memory, shadow is exhausted. */
@@ -296,13 +301,10 @@ static void count_event(struct shadow *shadow, const struct shadow_event *event)
 
 static void count_pair(struct shadow *shadow, const struct shadow_pair *counted)
 {
-    struct shadow_pair *pair = pair_of(shadow, counted->first, counted->second);
-    pair->waste += counted->waste;
-    pair->use += counted->use;
-    pair->dead += counted->dead;
+    add_counts(pair_of(shadow, counted->first, counted->second), counted);
 }
 
-/* What an event is about is asked for some events before. */
+/* An event's entry is prefetched some events before. */
 void shadow_count(struct shadow *counter, const struct shadow_event *events, uint32_t count,
                   uint32_t part, uint32_t parts)
 {

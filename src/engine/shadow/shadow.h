@@ -44,8 +44,8 @@
  *
  * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked, and
  * where single bytes of a unit have different former accesses 4 bytes a byte more (for loads and
- * stores each); 32 bytes a pair in a hash table, in front of which a small table holds the pairs
- * met lately. Maps are reserved once and touched as needed.
+ * stores each); 32 bytes a pair in a hash table, in front of which two small tables hold
+ * what was met lately. Maps are reserved once and touched as needed.
  *
  * Freestanding; no locks: one struct shadow is used by one thread at a time.
  */
@@ -129,11 +129,11 @@ enum {
 /*
  * In front of them: counts by all that an access of an id found, so that one look says where a load is counted that is at once
  * the first one since a store. Sets of two, the later one first. Four MiB, likewise.
+ * state: 0: no byte was unread; else SHADOW_UNREAD, of loads with the id that stored them.
  */
 struct shadow_entry {
     uint32_t id, former; /* of the access, 0: empty; as `first` of a pair */
-    uint32_t
-        state; /* 0: no byte was unread; else SHADOW_UNREAD, of loads with the id that stored them */
+    uint32_t state;
     uint8_t element;   /* of the former access */
     bool intricate[3]; /* where 2, 4, 8 bytes differ, parts of elements must be looked at */
     uint64_t waste, use;
@@ -155,7 +155,7 @@ struct shadow_bound {
 /*
  * Where waste is found, now and then: an observed access that wastes anything is shown with its address, before it is
  * counted. What its first byte and those of the same element are judged by is that of the counts, but for bytes that do not differ in
- * mixed units. Accesses are observed that follow a pair's first appearance among those met lately, and those that the caller
+ * mixed units. Accesses are observed that follow a first appearance in the tables of what was met lately, and those that the caller
  * asks for: the later an appearance, the less likely, so that they take a bounded share of the time.
  */
 enum shadow_kind { SHADOW_DEAD, SHADOW_SILENT, SHADOW_LOAD };
@@ -202,12 +202,11 @@ struct shadow {
     struct shadow_event *events, *events_end;
     void (*next_chunk)(struct shadow *shadow); /* there is no more room: sets both anew */
     uint8_t *executed;                         /* by id: how often, up to a few times */
-    /* Of a sample; locations NULL: all are followed. */
+    /* Of a sample; locations NULL: all are followed. handed: are loads, stores handed over? By what `locations` has. */
     uint16_t *locations; /* by number: slot, with what is awaited there; or SHADOW_UNKNOWN */
-    uint8_t handed[2]
-                  [1 << 10]; /* loads, stores; by that number of a location: 1: are handed over */
-    uint32_t group;          /* of the location at hand, as in `first` */
-    bool draining;           /* it is not drawn */
+    uint8_t handed[2][1 << 10];
+    uint32_t group;      /* of the location at hand, as in `first` */
+    bool draining;       /* it is not drawn */
     uint64_t *taken_off; /* by id of an access: bytes, from the sum of (0, id) over all groups */
     uint32_t slots, epochs, width; /* slots, from 1 on; epochs of a round; slots drawn in each */
     uint32_t epoch;                /* of the round */
@@ -312,13 +311,13 @@ enum base_status shadow_count_later(struct shadow *shadow, struct shadow_event *
                                     struct shadow_event *end,
                                     void (*next_chunk)(struct shadow *shadow));
 /*
- * For one that counts: the same ids as `shadow`, and counts of its own. Without memory of accesses, observer and bound. Several may count at
- * the same time, and while events are written.
+ * A counter of what `shadow` writes: with the same ids and counts of its own, without memory of accesses, observer and bound. Several may
+ * count at the same time, also while events are written. BASE_NO_MEMORY: nothing is kept.
  */
 enum base_status shadow_counter(struct shadow *counter, const struct shadow *shadow);
 void shadow_counter_free(struct shadow *counter);
-/* Counts those events whose ids are the part's of so many parts, at most SHADOW_PARTS_MAX. Ids that meet in a set are in one part, so that all that a
-   set goes through does not depend on their number. */
+/* Counts the events whose ids are in one of so many parts, at most SHADOW_PARTS_MAX. All ids that share a set are in the same part, so that what
+   happens to a set does not depend on the number of parts. */
 enum { SHADOW_PARTS_MAX = 64 };
 void shadow_count(struct shadow *counter, const struct shadow_event *events, uint32_t count,
                   uint32_t part, uint32_t parts);

@@ -33,8 +33,7 @@ static bool close_float(const uint8_t *former, const uint8_t *now, uint32_t byte
         return false;
     memcpy(&a, former, bytes);
     memcpy(&b, now, bytes);
-    return bytes == sizeof(float) ? shadow_are_bits_close(a, b, sizeof(float), tolerance)
-                                  : shadow_are_bits_close(a, b, sizeof(double), tolerance);
+    return shadow_are_bits_close(a, b, bytes, tolerance);
 }
 
 /* Elements of four bytes in a word, two or one. */

@@ -329,9 +329,8 @@ static bool visit_site(struct import_gather *gather, const struct wire_what_if *
 {
     uint32_t node = import_node_of(gather, record->node);
     if (record->store > 1 || record->moved_bytes > most_counted || record->low >= record->end ||
-        record->end > most_counted || record->step > most_counted || !record->accesses)
-        return corrupt(gather);
-    if (node == IMPORT_UNKNOWN_NODE)
+        record->end > most_counted || record->step > most_counted || !record->accesses ||
+        node == IMPORT_UNKNOWN_NODE)
         return corrupt(gather);
     struct profile_what_if_site *row = profile_add_what_if_sites(gather->profile);
     if (!row)

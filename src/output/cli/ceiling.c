@@ -278,7 +278,7 @@ static const struct option_spec ceiling_options[] = {
              "loops in which the program spends most CPU time."},
     {"variants", 0, OPTION_TEXT, OWN(ceiling_settings, variants), .argument = "LIST",
      .help =
-         "Also try each loop in other forms, divided by commas: l2 and l3, with its data in the "
+         "Also try each loop in other forms, separated by commas: l2 and l3, with its data in the "
          "second-level and third-level cache; ls, its loads and stores alone; fp, its arithmetic "
          "alone. Default: l1, with its data in the first-level cache, which is always tried."},
     {"budget", 0, OPTION_REAL, FIELD(budget), .low = 0.001, .high = 0.5, .argument = "SHARE",
@@ -303,13 +303,14 @@ const struct verb ceiling_verb = {
         "or arithmetic bound the loop.\n\n"
         "From time to time a thread that comes to such a loop is stopped and executes a copy of it "
         "in which each operand in memory is replaced by one in a small piece of memory. Then its "
-        "registers are put back and it executes the loop itself. Nothing in the program's code "
-        "or data is changed. Functions of the same file that the loop calls are in the copy, too. "
+        "registers are put back and it executes the loop itself. The program's data are not "
+        "changed. Functions of the same file that the loop calls are in the copy, too. "
         "Loops that gather, that branch or end in a way that cannot be repeated, or that call what "
         "cannot be copied, such as functions of other libraries or with loops of their own, are "
         "not measured; the report says why of each. In a program compiled through 'headroom cc "
         "--ceiling', loops that take a short time whenever they are executed are measured as well: "
-        "a nop before such a loop becomes a jump while it is tried.\n\n"
+        "a nop before such a loop becomes a jump while it is tried, which is all that is changed "
+        "in the program's code.\n\n"
         "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
         "dynamically linked x86-64 program, or a script run by one. Its input, output and exit "
         "status are its own; the report goes to standard error when it has ended. Options end "
