@@ -25,7 +25,7 @@ KERNEL chances(double *restrict a, const double *restrict b, const double *restr
 KERNEL rows(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long r = 0; r < n / 200; r++) for (long i = 0; i < 200; i++) a[i] = a[i] * .5 + b[i] * c[i]; }
 KERNEL table(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long r = 0; r < n / 64; r++) { double s = 0; for (long i = 0; i < 64; i++) s += b[i * (n / 64) + r]; a[r] += s * c[r]; } }
 KERNEL second(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long r = 0; r < n / 10000; r++) for (long i = 0; i < 10000; i += 8) { a[i] = b[i] + 3 * c[i]; __asm__ volatile(""); } }
-KERNEL divides(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long r = 0; r < n / 1024; r++) for (long i = 0; i < 1024; i++) { a[i] = b[i] / c[i]; __asm__ volatile(""); } }
+KERNEL divides(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long r = 0; r < n / 1024; r++) for (long i = 0; i < 1024; i++) { a[i] = b[i] / c[i] / (c[i] + 1); __asm__ volatile(""); } }
 KERNEL horner(double *restrict a, const double *restrict b, const double *restrict c, long n) { for (long r = 0; r < n / 1024; r++) for (long i = 0; i < 1024; i++) { double x = b[i]; a[i] = ((((((x * .3 + 1) * x + 3) * x + .2) * x + 2) * x + .7) * x + 5) * x + .1; __asm__ volatile(""); } }
 int main(int count, char **words)
 {
