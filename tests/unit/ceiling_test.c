@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* ceiling: what is advised, and what is bounded, from figures of trials. */
+#include "assess/ceiling.h"
 #include "ceiling/internal.h"
 
 #include <setjmp.h>
@@ -86,10 +87,60 @@ static void variants_are_parts_of_the_loop(void **state)
     profile_free(profile);
 }
 
+/* Trials of loops that execute so many iterations, each in so many thousands of cycles; the clone takes a tenth. */
+struct tried {
+    unsigned count, turns[5], kilocycles[5];
+    double gap;      /* < 0: none */
+    uint64_t trials; /* that count */
+};
+
+static void trials_come_to(const struct tried *given)
+{
+    struct trial_pair pairs[5] = {0};
+    struct trial_loop loop = {
+        .function = "f", .module = "/m", .ns = 1, .pairs = pairs, .pairs_count = given->count};
+    struct trial_result result = {.loops = &loop, .count = 1, .ns = 2};
+    struct profile *profile = profile_new();
+    for (unsigned i = 0; i < given->count; i++) {
+        double ticks = 1000.0 * given->kilocycles[i], turns = given->turns[i];
+        pairs[i] = (struct trial_pair){.clone = ticks / 10,
+                                       .loop = ticks,
+                                       .least = ticks / 10,
+                                       .clone_turns = turns,
+                                       .loop_turns = turns,
+                                       .ticks_a_cycle = 1,
+                                       .entered = true};
+    }
+    assert_true(assess_ceiling(profile, &result, 1));
+    assert_int_equal(profile->ceiling_loops_count, 1);
+    assert_int_equal(profile->ceiling_loops->short_executions, given->gap < 0);
+    assert_int_equal(profile->ceiling_loops->trials, given->trials);
+    if (given->gap >= 0)
+        assert_float_equal(profile->ceiling_loops->gap, given->gap, 1e-9);
+    profile_free(profile);
+}
+
+static void a_disturbed_trial_does_not_make_a_short_loop_long(void **state)
+{
+    static const struct tried cases[] = {
+        {5, {500, 500, 500, 500, 500}, {200, 210, 190, 200, 205}, .9, 5},
+        {5, {500, 500, 500, 500, 500}, {20, 21, 19, 20, 22}, -1, 5},
+        /* one was disturbed, with the same number of iterations */
+        {5, {500, 510, 500, 490, 500}, {20, 21, 300, 20, 22}, -1, 5},
+        /* one has many more */
+        {5, {500, 5000, 500, 490, 500}, {20, 210, 20, 20, 22}, .9, 1},
+        /* most are long */
+        {5, {500, 500, 500, 500, 500}, {101, 102, 99, 103, 110}, .9, 4},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++)
+        trials_come_to(&cases[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(advice_follows_from_variants),
+        cmocka_unit_test(a_disturbed_trial_does_not_make_a_short_loop_long),
         cmocka_unit_test(variants_are_parts_of_the_loop),
     };
     return cmocka_run_group_tests_name("ceiling", tests, NULL, NULL);

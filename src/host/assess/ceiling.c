@@ -86,17 +86,47 @@ static size_t count_entered(const struct trial_loop *loop)
     return count;
 }
 
-/* The stop before it would show. */
-static bool is_short(const struct trial_pair *pair)
-{
-    return !pair->between && pair->loop / pair->ticks_a_cycle < SHORT_CYCLES;
-}
-
 /* What trials of a loop come to, by trial; cycles and clones an iteration. */
 struct values {
     double *ratios, *cycles, *turns, *clones;
     size_t ratios_count, cycles_count, turns_count, used;
+    double short_turns; /* see find_short_turns */
 };
+
+/* Trials in which the loop was entered, if there are some: executions from an iteration in between are shorter than others. */
+static bool is_used(const struct trial_pair *pair, bool entered)
+{
+    return has_ratio(pair) && (!entered || pair->entered);
+}
+
+/* The stop before it would show. */
+static bool takes_little(const struct trial_pair *pair)
+{
+    return !pair->between && pair->loop / pair->ticks_a_cycle < SHORT_CYCLES;
+}
+
+/*
+ * Iterations of short executions, if more than half are short. Another one of about as many is long only because something disturbed it: to
+ * judge the loop by the longest times alone would be to judge it by the worst disturbance. 0: most are long.
+ */
+static void find_short_turns(struct values *values, const struct trial_loop *loop, bool entered)
+{
+    size_t used = 0, little = 0;
+    for (size_t i = 0; i < loop->pairs_count; i++) {
+        if (!is_used(&loop->pairs[i], entered))
+            continue;
+        used++;
+        if (takes_little(&loop->pairs[i]))
+            values->turns[little++] = loop->pairs[i].loop_turns;
+    }
+    values->short_turns = 2 * little > used ? quartiles_of(values->turns, little).median : 0;
+}
+
+static bool is_short(const struct values *values, const struct trial_pair *pair)
+{
+    return takes_little(pair) ||
+           (!pair->between && pair->loop_turns > 0 && pair->loop_turns < 2 * values->short_turns);
+}
 
 static void take_pair(struct values *values, const struct trial_pair *pair, const struct line *line,
                       struct profile_ceiling_loop *row)
@@ -110,7 +140,7 @@ static void take_pair(struct values *values, const struct trial_pair *pair, cons
         values->turns[values->turns_count] = pair->loop_turns;
         values->clones[values->turns_count++] = clone;
     }
-    if (is_short(pair))
+    if (is_short(values, pair))
         return;
     values->ratios[values->ratios_count++] = ratio_of(pair, line);
     if (pair->loop_turns > 0)
@@ -142,12 +172,13 @@ static bool judge(const struct trial_loop *loop, struct profile_ceiling_loop *ro
     bool entered = count_entered(loop) >= ENTERED_LEAST;
     size_t most = loop->pairs_count + 1;
     double *room = calloc(4 * most, sizeof *room);
-    struct values values = {room, room + most, room + 2 * most, room + 3 * most, 0, 0, 0, 0};
+    struct values values = {room, room + most, room + 2 * most, room + 3 * most, 0, 0, 0, 0, 0};
     struct line line = line_of(loop);
     if (!room)
         return false;
+    find_short_turns(&values, loop, entered);
     for (size_t i = 0; i < loop->pairs_count; i++)
-        if (has_ratio(&loop->pairs[i]) && (!entered || loop->pairs[i].entered))
+        if (is_used(&loop->pairs[i], entered))
             take_pair(&values, &loop->pairs[i], &line, row);
     set_figures(&values, row);
     free(room);
