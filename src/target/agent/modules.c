@@ -384,13 +384,18 @@ static void map_table(struct agent_module *module)
     atomic_store_explicit(&module->table_state, AGENT_TABLE_MAPPED, memory_order_release);
 }
 
-/* Another thread maps it at this moment: it is there in some microseconds. */
+static bool is_being_mapped(const struct agent_module *module)
+{
+    return atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_MAPPING;
+}
+
+/* Another thread maps it at this moment: it is there in some microseconds. Asked for each frame of each walk: reads no clock for nothing. */
 static void await_mapping(const struct agent_module *module)
 {
+    if (!is_being_mapped(module))
+        return;
     uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + TABLE_PATIENCE_NS;
-    while (atomic_load_explicit(&module->table_state, memory_order_acquire) ==
-               AGENT_TABLE_MAPPING &&
-           os_now_ns(CLOCK_MONOTONIC) < deadline)
+    while (is_being_mapped(module) && os_now_ns(CLOCK_MONOTONIC) < deadline)
         os_syscall(__NR_sched_yield);
 }
 
