@@ -1,4 +1,4 @@
--- The schema of profiles, format version 17, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 18, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -1274,7 +1274,7 @@ CREATE TABLE locality_rejection(id INTEGER PRIMARY KEY, file INTEGER NOT NULL, r
 --   source_column         0 to 2^32-1
 
 -- Since version 14. Merging: one row.
-CREATE TABLE ceiling_run(id INTEGER PRIMARY KEY, cpu_ns REAL NOT NULL, innermost_ns REAL NOT NULL, eligible_ns REAL NOT NULL, measured_ns REAL NOT NULL, held_ns REAL NOT NULL, other INTEGER NOT NULL);
+CREATE TABLE ceiling_run(id INTEGER PRIMARY KEY, cpu_ns REAL NOT NULL, innermost_ns REAL NOT NULL, eligible_ns REAL NOT NULL, measured_ns REAL NOT NULL, held_ns REAL NOT NULL, other INTEGER NOT NULL, named INTEGER NOT NULL);
 --   id                    index of the row
 --   cpu_ns                0 to 1e+30                  sum
 --   innermost_ns          0 to 1e+30                  sum
@@ -1282,6 +1282,7 @@ CREATE TABLE ceiling_run(id INTEGER PRIMARY KEY, cpu_ns REAL NOT NULL, innermost
 --   measured_ns           0 to 1e+30                  sum
 --   held_ns               0 to 1e+30                  sum
 --   other                 0 to 2^50                   largest
+--   named                 0 to 2^50                   largest; since version 18
 
 -- Since version 14. Merging: rows with equal keys become one.
 CREATE TABLE ceiling_loop(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, reason INTEGER, reason_id INTEGER, reason_file INTEGER, reason_line INTEGER NOT NULL, share REAL NOT NULL, samples INTEGER NOT NULL, trials INTEGER NOT NULL, disturbed INTEGER NOT NULL, cycles REAL NOT NULL, l1_cycles REAL NOT NULL, l1_least REAL NOT NULL, gap REAL NOT NULL, gap_low REAL NOT NULL, gap_high REAL NOT NULL, turns REAL NOT NULL, recurrence REAL NOT NULL, instructions INTEGER NOT NULL, short_executions INTEGER NOT NULL);

@@ -642,6 +642,9 @@ assert 0 < loop["l1_cycles"] < loop["tried_cycles"] and abs(1 - loop["l1_cycles"
 @test "loops are chosen by function or line" {
     run -0 --separate-stderr "$HEADROOM" ceiling --loop near,loops.c:6 -o chosen.headroom -- ./loops far 60
     [[ "$stderr" == *"far (loops.c:6)"* && "$stderr" != *"main (loops.c"* ]]
+    [[ "$stderr" == *"The innermost loops that were named take "* && "$stderr" != *"better locality cannot save more"* ]]
+    run -0 --separate-stderr "$HEADROOM" ceiling --loop nosuch -o nosuch.headroom -- ./loops far 2
+    [[ "$stderr" == *"No sample was in an innermost loop of that name"* ]]
     run -125 "$HEADROOM" ceiling --loop , -- ./loops far 1
     [[ "$output" == *"--loop names no loop"* ]]
     run -125 "$HEADROOM" ceiling

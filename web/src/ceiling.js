@@ -54,9 +54,9 @@ function entry(loop, index, chosen, app) {
 export function renderCeiling(root, app) {
   const { ceiling } = app.data.report, { loops } = ceiling, all = Math.max(ceiling.cpu_s, 1e-9);
   const chosen = loops[app.state.line] ? app.state.line : 0;
-  root.append(h("p", { class: "note" }, `Innermost loops take ${percent(ceiling.innermost_s / all)} of the CPU time, those that can be measured ${percent(ceiling.eligible_s / all)}, those that were ` +
+  root.append(h("p", { class: "note" }, `${ceiling.named ? "The innermost loops that were named" : "Innermost loops"} take ${percent(ceiling.innermost_s / all)} of the CPU time, those that can be measured ${percent(ceiling.eligible_s / all)}, those that were ` +
     `${percent(ceiling.measured_s / all)}. ` + (ceiling.upper_bound === null ? "What their locality costs is therefore not known." :
-      `With all their data in the first-level cache the program would take ${percent(ceiling.upper_bound)} less CPU time: better locality cannot save more.`)));
+      `With all their data in the first-level cache the program would take ${percent(ceiling.upper_bound)} less CPU time${ceiling.named ? "." : ": better locality cannot save more."}`)));
   if (!loops.length) return {};
   root.append(h("div", { class: "two" }, h("div", { class: "left" }, h("ol", { class: "pairs" }, loops.map((loop, i) => entry(loop, i, chosen, app)))), detail(loops[chosen], app)));
   return {

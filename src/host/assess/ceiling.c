@@ -278,7 +278,8 @@ static bool add_variants(struct profile *profile, const struct trial_loop *loop,
 bool assess_ceiling(struct profile *profile, const struct trial_result *result, size_t limit)
 {
     struct profile_ceiling_run *run = profile_add_ceiling_runs(profile);
-    struct profile_ceiling_run made = {.cpu_ns = result->ns, .held_ns = result->cost_ns};
+    struct profile_ceiling_run made = {
+        .cpu_ns = result->ns, .held_ns = result->cost_ns, .named = result->named};
     if (!run)
         return false;
     for (size_t i = 0; i < result->count; i++) {

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 17, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 18, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -1221,6 +1221,7 @@ struct profile_ceiling_run {
     double measured_ns;  /* in those of which there is a figure */
     double held_ns;      /* for which threads were stopped */
     uint64_t other;      /* innermost loops that are not listed */
+    uint64_t named;      /* functions and lines: no loops but theirs were looked at; 0: all were */
 };
 
 /* An innermost loop. Cycles are an iteration; negative: not known. id = index. */

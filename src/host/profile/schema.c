@@ -1335,6 +1335,7 @@ static const struct schema_column ceiling_runs_columns[] = {
     {MEMBER(ceiling_run, measured_ns), WEIGHT, SUM},
     {MEMBER(ceiling_run, held_ns), WEIGHT, SUM},
     {MEMBER(ceiling_run, other), COUNT, LARGER},
+    {MEMBER(ceiling_run, named), COUNT, LARGER, .since = 18},
 };
 TABLE(ceiling_runs, ceiling_run, "ceiling_run", 14, .most = 1, .merging = SCHEMA_SINGLE);
 

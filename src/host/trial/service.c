@@ -277,7 +277,8 @@ void trial_take(struct trial_service *service, struct trial_result *result)
                               .sampling_refused = service->sampling_refused,
                               .tracing_refused = service->traced ? 0 : service->tracing_refused,
                               .arming_refused = service->arming_refused,
-                              .variants = service->request->variants};
+                              .variants = service->request->variants,
+                              .named = (uint32_t)service->request->targets_count};
     for (size_t i = 0; result->loops && i < service->hot_count; i++) {
         struct trial_hot *hot = service->hot[i];
         if (!hot->innermost || !hot->out.samples)

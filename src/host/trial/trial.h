@@ -88,6 +88,7 @@ struct trial_result {
     int tracing_refused;  /* errno of the last thread that could not be traced, if none could; 0 */
     int arming_refused;   /* errno of the last debug register that could not be armed; 0 */
     uint32_t variants;    /* those of the request */
+    uint32_t named;       /* targets of the request: loops are theirs alone; 0: all */
 };
 
 struct trial_service;

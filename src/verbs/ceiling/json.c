@@ -92,6 +92,7 @@ bool ceiling_json(struct json *json, const struct places *places,
     json_decimal(json, "innermost_s", run->innermost_ns / 1e9, 6);
     json_decimal(json, "eligible_s", run->eligible_ns / 1e9, 6);
     json_decimal(json, "measured_s", run->measured_ns / 1e9, 6);
+    json_count(json, "named", run->named);
     json_begin(json, "loops", '[');
     for (size_t i = 0; i < shown; i++) {
         json_begin_item(json);

@@ -197,22 +197,35 @@ static bool describe(const struct printer *printer, char *line, size_t bytes)
     return true;
 }
 
+static void say_shares(char *line, size_t bytes, const struct profile *profile,
+                       const struct profile_ceiling_run *run)
+{
+    double all = run->cpu_ns > 0 ? run->cpu_ns / 100 : 1;
+    print_add(line, bytes,
+              "%s take %.0f %% of the CPU time, those that can be measured %.0f %%, "
+              "those that were %.0f %%. ",
+              run->named ? "The innermost loops that were named" : "Innermost loops",
+              run->innermost_ns / all, run->eligible_ns / all, run->measured_ns / all);
+    if (run->measured_ns > 0)
+        print_add(line, bytes,
+                  "If each of these had all its data in the first-level cache, the "
+                  "program would take %.1f %% less CPU time%s",
+                  100 * ceiling_upper_bound(profile),
+                  run->named ? "." : ": better locality cannot save more.");
+    else
+        print_add(line, bytes, "What their locality costs is therefore not known.");
+}
+
 static void print_shares(struct printer *printer, const struct profile_ceiling_run *run)
 {
     char line[TEXT_BYTES] = "";
-    double all = run->cpu_ns > 0 ? run->cpu_ns / 100 : 1;
-    print_add(line, sizeof line,
-              "Innermost loops take %.0f %% of the CPU time, those that can be measured %.0f %%, "
-              "those that were %.0f %%. ",
-              run->innermost_ns / all, run->eligible_ns / all, run->measured_ns / all);
-    if (run->measured_ns > 0)
-        print_add(line, sizeof line,
-                  "If each of these had all its data in the first-level cache, the "
-                  "program would take %.1f %% less CPU time: better locality "
-                  "cannot save more.",
-                  100 * ceiling_upper_bound(printer->profile));
+    if (run->named && !printer->profile->ceiling_loops_count)
+        print_add(
+            line, sizeof line,
+            "No sample was in an innermost loop of that name, or at that line: it may be called "
+            "otherwise, or take little time. Without --loop, those that take most are tried.");
     else
-        print_add(line, sizeof line, "What their locality costs is therefore not known.");
+        say_shares(line, sizeof line, printer->profile, run);
     double second = ceiling_variant_bound(printer->profile, "l2"),
            third = ceiling_variant_bound(printer->profile, "l3");
     if (second >= 0)
