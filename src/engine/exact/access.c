@@ -247,8 +247,9 @@ static void init_shadow(void)
                     &exact_memory) != BASE_OK)
         exact_fail("the address space for shadow memory was refused");
     init_sample();
-    shadow_bound_pairs(&exact_shadow,
-                       &(struct shadow_bound){.most = PAIRS_MAX, .coarser = exact_coarser});
+    shadow_bound_pairs(&exact_shadow, &(struct shadow_bound){.most = PAIRS_MAX,
+                                                             .coarser = exact_coarser,
+                                                             .foresee = exact_foresee_coarser});
 }
 
 void exact_access_init(void)

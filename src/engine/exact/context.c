@@ -32,7 +32,7 @@
 
 /*
  * Of contexts and activations some are kept back for the coarser ones. A context takes 24 bytes, an
- * activation 12 and at most 64 in the table of seats, an id 5: 300 MiB at most, apart from code in
+ * activation 12 and at most 32 in the table of seats, an id 9: 300 MiB at most, apart from code in
  * no context, of which there is as much as the program has.
  */
 enum {
@@ -129,42 +129,51 @@ static UInt child_of(UInt parent, UInt module, Addr return_address)
 
 /* ---- ids ---------------------------------------------------------------------------------- */
 
+/* What has been asked for of exact_coarser: merging many pairs looks up each id many times. 0: not yet. */
+static UInt *coarser_ids;
+
 /*
- * Open addressing, at most half full. What is looked for stands in the table itself, and blocks of
+ * Open addressing, at most half full. Bits of the hash stand in the table itself, and blocks of
  * neighbouring numbers, which mostly run in the same contexts, have neighbouring homes: programs
  * with many contexts wait for memory here.
  */
 struct seat {
-    UInt context, block, base; /* base 0: empty */
-    UInt unused;
+    UInt number; /* of the activation + 1, 0: empty */
+    UInt tag;
 };
 static struct seat *seats;
 static ULong seats_capacity;
 
+/* The block's, or an empty one with its tag. */
 static struct seat *seat_of(UInt context, UInt block)
 {
-    ULong home = base_mix64((ULong)context << 32 | block >> 3) << 3 | (block & 7);
-    for (;; home++) {
+    enum { NEIGHBOURS_SHIFT = 3, NEIGHBOURS = 1 << NEIGHBOURS_SHIFT };
+    ULong hash = base_mix64((ULong)context << 32 | block >> NEIGHBOURS_SHIFT);
+    UInt among = block & (NEIGHBOURS - 1), tag = (UInt)(hash >> 32) << NEIGHBOURS_SHIFT | among;
+    for (ULong home = hash << NEIGHBOURS_SHIFT | among;; home++) {
         struct seat *seat = &seats[home & (seats_capacity - 1)];
-        if (!seat->base || (seat->context == context && seat->block == block))
+        if (!seat->number) {
+            seat->tag = tag;
+            return seat;
+        }
+        const struct exact_activation *taken = &activations[seat->number - 1];
+        if (seat->tag == tag && taken->context == context && taken->block == block)
             return seat;
     }
 }
 
 static void add_seats(void)
 {
-    struct seat *old = seats;
-    ULong old_capacity = seats_capacity;
-    seats_capacity = old ? old_capacity * 2 : 1 << 14;
+    if (seats)
+        exact_memory.unmap(NULL, seats, seats_capacity * sizeof *seats);
+    Bool first = !seats; /* nothing runs yet */
+    seats_capacity = seats ? seats_capacity * 2 : 1 << 14;
     seats = exact_memory.map(NULL, seats_capacity * sizeof *seats, false);
-    if (!seats && !old)
+    if (!seats && first)
         exact_fail("there is no memory for calling contexts");
     tl_assert2(seats, "headroom: no memory for contexts\n");
-    for (ULong i = 0; i < old_capacity; i++)
-        if (old[i].base)
-            *seat_of(old[i].context, old[i].block) = old[i];
-    if (old)
-        exact_memory.unmap(NULL, old, old_capacity * sizeof *old);
+    for (UInt i = 0; i < activations_count; i++)
+        seat_of(activations[i].context, activations[i].block)->number = i + 1;
 }
 
 /* With its innermost caller alone, or none. */
@@ -199,8 +208,8 @@ static void note_stretches(UInt base)
 static UInt activate(UInt context, const struct exact_block *block)
 {
     struct seat *seat = seat_of(context, block->serial);
-    if (seat->base)
-        return seat->base;
+    if (seat->number)
+        return activations[seat->number - 1].base;
     if (!has_room(context, block->count)) {
         if (context == EXACT_LOST)
             exact_fail("the program has more code than can be numbered");
@@ -214,8 +223,8 @@ static UInt activate(UInt context, const struct exact_block *block)
         if (exact_options.kinds)
             shadow_define(&exact_shadow, base + i, block->accesses[i].element);
     exact_trace_ids(base, context, block);
-    *seat = (struct seat){context, block->serial, base, 0};
     activations[activations_count++] = (struct exact_activation){base, context, block->serial};
+    seat->number = activations_count;
     if (activations_count * 2ULL > seats_capacity)
         add_seats();
     return base;
@@ -745,7 +754,8 @@ void exact_contexts_init(void)
     contexts = exact_reserve((SizeT)EXACT_CONTEXTS_MAX * sizeof *contexts);
     activations = exact_reserve((SizeT)BARE_ACTIVATIONS_MAX * sizeof *activations);
     stretches = exact_reserve((((SizeT)SHADOW_IDS_MAX >> STRETCH_SHIFT) + 1) * sizeof *stretches);
-    if (!contexts || !activations || !stretches)
+    coarser_ids = exact_memory.map(NULL, (SizeT)SHADOW_IDS_MAX * sizeof *coarser_ids, false);
+    if (!contexts || !activations || !stretches || !coarser_ids)
         exact_fail("the address space for calling contexts was refused");
     threads = VG_(calloc)("headroom.threads", VG_N_THREADS, sizeof *threads);
     add_children();
@@ -827,15 +837,31 @@ static UInt other(const struct exact_access *like)
     return activate(EXACT_LOST, exact_block_for(0, &alike, 1));
 }
 
-UInt exact_coarser(void *unused, UInt id)
+/* Of the block at once: the others will be asked for as well. */
+static void find_coarser(UInt id)
 {
-    (void)unused;
     const struct exact_activation at = *exact_activation_of(id);
     const struct exact_block *block = exact_block_number(at.block);
     const struct exact_access *access = &block->accesses[id - at.base];
-    if (exact_is_other(access))
-        return id;
-    if (at.context == EXACT_LOST)
-        return other(access);
-    return activate(coarser_context(at.context), block) + (id - at.base);
+    if (at.context == EXACT_LOST) {
+        coarser_ids[id] = exact_is_other(access) ? id : other(access);
+        return;
+    }
+    UInt base = activate(coarser_context(at.context), block);
+    for (UInt i = 0; i < block->count; i++)
+        coarser_ids[at.base + i] = base + i;
+}
+
+UInt exact_coarser(void *unused, UInt id)
+{
+    (void)unused;
+    if (UNLIKELY(!coarser_ids[id]))
+        find_coarser(id);
+    return coarser_ids[id];
+}
+
+void exact_foresee_coarser(void *unused, UInt id)
+{
+    (void)unused;
+    __builtin_prefetch(&coarser_ids[id]);
 }

@@ -186,6 +186,8 @@ const struct exact_activation *exact_activation_of(UInt id);
  * together that are alike in what totals distinguish, "other" (no instruction). That is its own.
  */
 UInt exact_coarser(void *unused, UInt id);
+/* It will be asked for soon. */
+void exact_foresee_coarser(void *unused, UInt id);
 const struct exact_access *exact_access_of(UInt id);
 /* Merged so: an access of no instruction. */
 static inline Bool exact_is_other(const struct exact_access *access)

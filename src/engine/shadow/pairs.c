@@ -88,12 +88,51 @@ static void coarsen(struct shadow *shadow, struct shadow_pair *pair)
     pair->second = second;
 }
 
+static void foresee(const struct shadow *shadow, const struct shadow_pair *pair)
+{
+    const struct shadow_bound *bound = &shadow->bound;
+    if (!bound->foresee)
+        return;
+    if (shadow_first(pair))
+        bound->foresee(bound->context, shadow_first(pair));
+    bound->foresee(bound->context, pair->second);
+}
+
+/*
+ * Pairs on their way to coarser ids: what that reads, and then their slots, are in no cache, and are asked for together. Those that stay
+ * as they are find theirs one after the other.
+ */
+struct batch {
+    uint32_t count;
+    struct shadow_pair pairs[32];
+};
+
+static void coarsen_batch(struct shadow *shadow, struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        coarsen(shadow, &batch->pairs[i]);
+        __builtin_prefetch(&shadow->pairs[slot_of(shadow, shadow_key(&batch->pairs[i]))], 1);
+    }
+    for (uint32_t i = 0; i < batch->count; i++)
+        put(shadow, &batch->pairs[i]);
+    batch->count = 0;
+}
+
+static void add_to_batch(struct shadow *shadow, struct batch *batch, const struct shadow_pair *pair)
+{
+    foresee(shadow, pair);
+    batch->pairs[batch->count++] = *pair;
+    if (batch->count == BASE_COUNT(batch->pairs))
+        coarsen_batch(shadow, batch);
+}
+
 /* Gives `count` pairs coarser ids. Into a new table: of an open one nothing can be taken out. */
 static void merge_least(struct shadow *shadow, uint64_t count)
 {
     uint64_t capacity = shadow->pairs_capacity;
     struct shadow_pair *old = exchange(shadow, capacity);
     struct base_least least = {0};
+    struct batch batch = {.count = 0};
     if (!old)
         return;
     for (uint64_t i = 0; i < capacity; i++)
@@ -104,9 +143,11 @@ static void merge_least(struct shadow *shadow, uint64_t count)
         if (!old[i].second)
             continue;
         if (base_least_takes(&least, weight_of(&old[i])))
-            coarsen(shadow, &old[i]);
-        put(shadow, &old[i]);
+            add_to_batch(shadow, &batch, &old[i]);
+        else
+            put(shadow, &old[i]);
     }
+    coarsen_batch(shadow, &batch);
     release(shadow, old, capacity);
 }
 

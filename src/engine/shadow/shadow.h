@@ -150,6 +150,8 @@ struct shadow_bound {
     uint64_t most; /* pairs; 0: no bound */
     uint32_t (*coarser)(void *context, uint32_t id);
     void *context;
+    /* Some dozens of ids are soon to be asked for: what that reads may be prefetched. NULL: nothing is. */
+    void (*foresee)(void *context, uint32_t id);
 };
 
 /*
