@@ -302,13 +302,22 @@ static void settle(struct shadow *shadow, const struct shadow_entry *entry)
     pair_of(shadow, first, entry->id)->dead += entry->waste + entry->use;
 }
 
+/* Its sets are in no near cache: they are asked for now and waited for later. */
+static void settle_later(struct shadow *shadow, const struct shadow_entry *entry)
+{
+    struct shadow_entry *place = &shadow->settling[shadow->settling_turn++ % SHADOW_SETTLING];
+    settle(shadow, place);
+    *place = *entry;
+    __builtin_prefetch(shadow_set_of(shadow, (uint64_t)entry->former << 32 | entry->id), 1);
+}
+
 struct shadow_entry *shadow_entry_fetch(struct shadow *shadow, uint32_t former, uint32_t id,
                                         uint32_t state)
 {
     struct shadow_entry *set = shadow_set_at(shadow, id);
     uint8_t element = shadow->elements[former & SHADOW_ID_MASK];
     note_appearance(shadow);
-    settle(shadow, &set[1]);
+    settle_later(shadow, &set[1]);
     set[1] = set[0];
     set[0] = (struct shadow_entry){.id = id,
                                    .former = former,
@@ -364,6 +373,10 @@ void shadow_count(struct shadow *counter, const struct shadow_event *events, uin
             count_event(counter, event);
     }
     /* How many pairs there are does not depend on the number of parts. */
+    for (uint32_t i = 0; i < SHADOW_SETTLING; i++) {
+        settle(counter, &counter->settling[i]);
+        counter->settling[i] = (struct shadow_entry){0};
+    }
     for (uint32_t i = 0; i < SHADOW_LEAVING; i++) {
         struct shadow_pair *left = &counter->leaving[i];
         if (left->second)
@@ -487,6 +500,8 @@ static void empty_sets(struct shadow *shadow, bool counts)
     for (uint32_t i = 0; i < SHADOW_ENTRIES; i++)
         for (uint32_t way = 0; way < 2; way++)
             empty_entry(shadow, &shadow->entries[i][way], counts);
+    for (uint32_t i = 0; i < SHADOW_SETTLING; i++)
+        empty_entry(shadow, &shadow->settling[i], counts);
     for (uint32_t i = 0; i < SHADOW_SETS; i++)
         for (uint32_t way = 0; way < 2; way++)
             empty(shadow, &shadow->lately[i][way], counts);

@@ -138,7 +138,7 @@ struct shadow_entry {
     bool intricate[3]; /* where 2, 4, 8 bytes differ, parts of elements must be looked at */
     uint64_t waste, use;
 };
-enum { SHADOW_ENTRIES = 1 << 16 };
+enum { SHADOW_ENTRIES = 1 << 16, SHADOW_SETTLING = 8 };
 
 /*
  * A bound for the table of pairs. Where there are more the lightest are merged, half of them at a time: both their ids
@@ -184,7 +184,8 @@ struct shadow {
     struct shadow_entry (*entries)[2];
     struct shadow_pair (*lately)[2];
     struct shadow_pair leaving[SHADOW_LEAVING];
-    uint32_t turn;             /* of leaving */
+    struct shadow_entry settling[SHADOW_SETTLING]; /* that had to make room, likewise */
+    uint32_t turn, settling_turn;
     struct shadow_pair *pairs; /* open addressing; complete after shadow_flush */
     uint64_t pairs_count, pairs_capacity;
     struct shadow_bound bound;
