@@ -207,6 +207,25 @@ static void an_equal_generation_means_the_same_block(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A program's few locks, allocated as it begins, keep their names though it goes on to allocate larger blocks by the million. */
+static void few_blocks_of_a_place_are_kept(void **state)
+{
+    enum { LOCKS = 16, NODES = 200000, LEAST = 12 };
+    const uint64_t locks = somewhere + 16 * PAGE, nodes = somewhere + (UINT64_C(1) << 30);
+    struct heap_block found;
+    unsigned kept = 0, nodes_kept = 0;
+    for (uint64_t i = 0; i < LOCKS; i++)
+        add(locks + i * 64, 40, 3);
+    for (uint64_t i = 0; i < NODES; i++)
+        add(nodes + i * 64, 56, 4);
+    for (uint64_t i = 0; i < LOCKS; i++)
+        kept += heap_find(locks + i * 64 + 8, &found) && found.node == 3;
+    for (uint64_t i = 0; i < NODES; i++)
+        nodes_kept += heap_find(nodes + i * 64 + 8, &found) && found.node == 4;
+    assert_in_range(kept, LEAST, LOCKS);
+    assert_in_range(nodes_kept, 4000, 8192);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +238,7 @@ int main(void)
         cmocka_unit_test(large_blocks_are_watched_at_their_start),
         cmocka_unit_test(watching_ends),
         cmocka_unit_test(an_equal_generation_means_the_same_block),
+        cmocka_unit_test(few_blocks_of_a_place_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

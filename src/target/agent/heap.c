@@ -32,6 +32,7 @@ enum {
     LEVELS = 48,
     STEPS_MAX = 256, /* of a chain, by readers without the lock */
     VICTIMS = 4,
+    PLACES = 1 << 12,
     MAPPINGS = 64,
     GENERATIONS = 1 << 12,
     PUBLISHED = 1, /* and not changed since */
@@ -61,6 +62,7 @@ static _Atomic uint32_t mappings_used;
 static _Atomic uint32_t unlinked; /* odd while a block is being taken out of chains */
 static struct guard guard;        /* given up: nothing is recorded or found any more */
 static struct base_random victims = {.state = 1};
+static uint16_t in_place[PLACES]; /* blocks, by hash of the context that they were allocated in */
 
 uint8_t heap_filter[HEAP_FILTER], heap_pages[HEAP_PAGES];
 static _Atomic uint32_t generations[GENERATIONS];
@@ -259,6 +261,11 @@ static void unlink_from(_Atomic uint16_t *chain, uint16_t index, bool level)
     }
 }
 
+static uint16_t *place_of(const struct heap_block *block)
+{
+    return &in_place[base_mix64(block->node) % PLACES];
+}
+
 static void remove_slot(uint16_t index)
 {
     struct slot *slot = &slots[index - 1];
@@ -270,6 +277,7 @@ static void remove_slot(uint16_t index)
     slot->block.start = 0;
     change_ends(&slot->sequence);
     count_in_filter(start, -1);
+    --*place_of(&slot->block);
     if (--in_level[slot->level] == 0)
         atomic_fetch_and_explicit(&levels, ~(UINT64_C(1) << slot->level), memory_order_relaxed);
     unused[unused_count++] = index;
@@ -286,7 +294,18 @@ static uint16_t index_of(uint64_t start)
     return at && slots[at - 1].block.start == start ? at : 0;
 }
 
-/* When all are in use the smallest of some goes: it is the least likely to be asked for. */
+/* Of two blocks the one to forget: of a place with far more blocks, most of which stay known; else the smaller one, which is the less likely to be
+   asked for. */
+static uint16_t worse_of(uint16_t a, uint16_t b)
+{
+    const struct heap_block *first = &slots[a - 1].block, *second = &slots[b - 1].block;
+    uint32_t alike = *place_of(first), alike_second = *place_of(second);
+    if (alike > 2 * alike_second || alike_second > 2 * alike)
+        return alike > alike_second ? a : b;
+    return first->bytes < second->bytes ? a : b;
+}
+
+/* When all are in use one of some goes. */
 static uint16_t free_index(void)
 {
     uint16_t victim = 0;
@@ -294,8 +313,7 @@ static uint16_t free_index(void)
         return (uint16_t)++slots_used;
     for (int i = 0; i < VICTIMS && !unused_count; i++) {
         uint16_t other = (uint16_t)(1 + base_random_below(&victims, BLOCKS));
-        if (!victim || slots[other - 1].block.bytes < slots[victim - 1].block.bytes)
-            victim = other;
+        victim = victim ? worse_of(victim, other) : other;
     }
     if (victim)
         remove_slot(victim);
@@ -322,6 +340,7 @@ static void add_slot(const struct heap_block *block)
     if (in_level[slot->level]++ == 0)
         atomic_fetch_or_explicit(&levels, UINT64_C(1) << slot->level, memory_order_relaxed);
     count_in_filter(block->start, 1);
+    ++*place_of(block);
 }
 
 /* ---- mappings: few, and parts of them may go ------------------------------------------------------- */
@@ -470,6 +489,7 @@ void heap_after_fork(void)
     memset((void *)by_start, 0, sizeof by_start);
     memset((void *)by_level, 0, sizeof by_level);
     memset(in_level, 0, sizeof in_level);
+    memset(in_place, 0, sizeof in_place);
     for (int i = 0; i < HEAP_FILTER; i++) /* early blocks stay known */
         heap_filter[i] = heap_filter[i] == UINT8_MAX ? UINT8_MAX : 0;
     unused_count = slots_used = 0;
