@@ -664,7 +664,7 @@ CREATE TABLE located(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEG
 
 -- Since version 12. Merging: rows stay apart, in the order of their keys.
 -- Rows are in the order of their keys, which differ.
-CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, met INTEGER NOT NULL, reads INTEGER NOT NULL, late INTEGER NOT NULL, waited INTEGER NOT NULL, reused INTEGER NOT NULL, unknown INTEGER NOT NULL, cross_process INTEGER NOT NULL);
+CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, met INTEGER NOT NULL, reads INTEGER NOT NULL, late INTEGER NOT NULL, waited INTEGER NOT NULL, reused INTEGER NOT NULL, unknown INTEGER NOT NULL, cross_process INTEGER NOT NULL, spun INTEGER NOT NULL);
 --   process               id of a process             key
 --   samples               0 to 2^50
 --   armed                 0 to 2^50
@@ -675,6 +675,7 @@ CREATE TABLE shared_watch(process INTEGER PRIMARY KEY, samples INTEGER NOT NULL,
 --   reused                0 to 2^50
 --   unknown               0 to 2^50
 --   cross_process         0 to 2^50; since version 13
+--   spun                  0 to 2^50; since version 18
 
 -- Since version 12. Merging: rows with equal keys become one.
 CREATE TABLE shared_seen(line INTEGER PRIMARY KEY, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL, true_traps INTEGER NOT NULL, false_traps INTEGER NOT NULL, true_squares REAL NOT NULL, false_squares REAL NOT NULL);

@@ -381,7 +381,7 @@ static inline void sound_profile_fill(struct profile *profile)
                                  3,
                                  24};
     *profile_add_shared_watches(profile) =
-        (struct profile_shared_watch){1, 100, 60, 20, 5, 4, 3, 2, 1};
+        (struct profile_shared_watch){1, 100, 60, 20, 5, 4, 3, 2, 1, 0, 7};
     *profile_add_shared_seens(profile) =
         (struct profile_shared_seen){0, 50, 1e9, 4, 16, 1000, 8100};
     *profile_add_shared_gaps(profile) = (struct profile_shared_gap){0, 1024, 20};

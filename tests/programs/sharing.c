@@ -541,7 +541,7 @@ static void *spinning(void *number)
         shared.words[(uintptr_t)number] = i;
         if (atomic_load(&relay.stopped))
             break;
-        write_to(own, TURNS / 2);
+        write_to(own, TURNS);
         atomic_fetch_add(&relay.turn, 1);
     }
     atomic_store(&relay.stopped, 1);

@@ -1425,7 +1425,10 @@ static void log_published(struct thread *thread, uint32_t serial, uint64_t line,
 {
     WRITE(thread, WIRE_PUBLISHED, published, .serial = serial, .node = 3, .line = line,
           .mask = mask, .weight = 2, .density = line == REPEATED ? 6000 : 0.5F, .number = number,
-          .kind = kind, .watched = serial == 1 ? 4 : 0);
+          .kind = kind,
+          .watched = serial == 1   ? 4
+                     : serial == 2 ? WIRE_PUBLISHED_SPUN
+                                   : 0);
 }
 
 static void log_meeting(struct thread *thread, const struct thread *first, uint32_t serial,
@@ -1488,7 +1491,7 @@ static void meetings_become_lines(void **state)
     const struct profile_shared_watch *watch = profile->shared_watches;
     assert_true(watch->samples == 4 && watch->armed == 2 && watch->met == 2 && watch->reads == 1 &&
                 watch->late == 2 && watch->waited == 3 && watch->reused == 4 &&
-                watch->unknown == 5);
+                watch->unknown == 5 && watch->spun == 2);
     const struct profile_shared_seen *seen = profile->shared_seens;
     assert_true(seen->samples == 3 && seen->cpu_ns == 3 * 2 * 5e6);
     assert_true(seen->true_traps == 1 && seen->false_traps == 1 &&

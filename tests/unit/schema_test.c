@@ -286,6 +286,7 @@ static void files_of_version_12_are_read(void **state)
         sqlite3_exec(db,
                      "ALTER TABLE transfer DROP COLUMN kind; ALTER TABLE transfer DROP COLUMN size;"
                      "ALTER TABLE shared_watch DROP COLUMN cross_process;"
+                     "ALTER TABLE shared_watch DROP COLUMN spun;"
                      "DELETE FROM run WHERE key = 'short_threads'; PRAGMA user_version = 12",
                      NULL, NULL, NULL),
         SQLITE_OK);

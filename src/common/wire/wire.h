@@ -732,11 +732,12 @@ struct wire_published {
     uint8_t kind;        /* bits: 1 reads, 2 writes, 4 locked */
     uint8_t
         watched;   /* words of another one's line that the thread watches from now on; 0: none. With
-                        WIRE_WATCHED_AIMED: one that several threads were known to use was asked for */
+                        WIRE_WATCHED_AIMED: one that several threads were known to use was asked for.
+                        And WIRE_PUBLISHED_SPUN: a wait by spinning ended just before this access */
     float density; /* loads and stores per instruction seen ahead; 0 unknown */
 };
 
-enum { WIRE_WATCHED_AIMED = 0x80 };
+enum { WIRE_WATCHED_WORDS = 0x0f, WIRE_PUBLISHED_SPUN = 0x40, WIRE_WATCHED_AIMED = 0x80 };
 
 struct wire_meeting {
     struct wire_record record;

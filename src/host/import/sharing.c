@@ -209,7 +209,8 @@ bool import_sharing_published(struct import_gather *gather, const struct import_
         return import_no_memory(gather);
     gather->threads[gather->current_thread].number = record->number;
     row->samples++;
-    row->armed += record->watched && !(record->watched & WIRE_WATCHED_AIMED);
+    row->armed += record->watched & WIRE_WATCHED_WORDS && !(record->watched & WIRE_WATCHED_AIMED);
+    row->spun += (record->watched & WIRE_PUBLISHED_SPUN) != 0;
     if (!found)
         sharing->published[sharing->published_count++] = made;
     sharing->latest = item;

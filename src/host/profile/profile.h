@@ -775,6 +775,7 @@ struct profile_shared_watch {
     uint64_t unknown;              /* of which the bytes are not known */
     uint64_t
         cross_process; /* of met: between threads of several processes, in memory that these share */
+    uint64_t spun;     /* of samples: accesses right after a wait by spinning */
 };
 
 /* What was seen of a line. */

@@ -698,6 +698,7 @@ static const struct schema_column shared_watches_columns[] = {
     {MEMBER(shared_watch, reused), COUNT},
     {MEMBER(shared_watch, unknown), COUNT},
     {MEMBER(shared_watch, cross_process), COUNT, .since = 13},
+    {MEMBER(shared_watch, spun), COUNT, .since = 18},
 };
 TABLE(shared_watches, shared_watch, "shared_watch", 12, .merging = SCHEMA_APART,
       .order = SCHEMA_ASCENDING);

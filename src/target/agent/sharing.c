@@ -461,6 +461,7 @@ static void publish(struct agent_thread *self, uint32_t node)
     self->sharing.serial++;
     os_watch_disarm(&self->scout.os);
     record.watched = look_for_another(self, now, attempt->period);
+    record.watched |= attempt->waited ? WIRE_PUBLISHED_SPUN : 0;
     wire_write(&self->writer, &record.record);
     objects_log_at(self, address);
     board_publish(shared ? board_of_all() : &board, &access); /* once the log has what it names */

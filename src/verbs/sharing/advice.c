@@ -162,6 +162,6 @@ struct advice sharing_advice(const struct sharing_report *report, const struct s
 {
     struct advice advice = choose(report->places, line);
     if (report->live)
-        advice.evidence = line->few ? ADVICE_WEAK : ADVICE_STRONG;
+        advice.evidence = line->few || sharing_spins(report) ? ADVICE_WEAK : ADVICE_STRONG;
     return advice;
 }

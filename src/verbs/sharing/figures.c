@@ -397,6 +397,7 @@ static void sum_watches(struct sharing_report *report)
         sum->reused += watch->reused;
         sum->unknown += watch->unknown;
         sum->cross_process += watch->cross_process;
+        sum->spun += watch->spun;
     }
     for (size_t i = 0; i < profile->shared_seens_count; i++)
         report->squares +=
@@ -444,6 +445,14 @@ void sharing_report_free(void *made)
     free(report->lines);
     free(report->gaps);
     free(report);
+}
+
+bool sharing_spins(const struct sharing_report *report)
+{
+    enum {
+        SPUN_PART = 50
+    }; /* of the samples one: of a program that spins now and then turns are few */
+    return report->live && report->watched.spun * SPUN_PART > report->watched.samples;
 }
 
 double sharing_rate(const struct sharing_report *report, double transfers)

@@ -90,6 +90,9 @@ struct sharing_report {
 struct sharing_report *sharing_report_make(const struct places *places);
 void sharing_report_free(void *report);
 
+/* Live: do threads wait by spinning so often that lines may be handed over in turns, which samples cannot tell from sharing at the same time? */
+bool sharing_spins(const struct sharing_report *report);
+
 /* Transfers in 1,000 instructions. */
 double sharing_rate(const struct sharing_report *report, double transfers);
 

@@ -240,6 +240,7 @@ static void watched_member(struct json *json, const struct sharing_report *repor
     json_count(json, "reused", watched->reused);
     json_count(json, "unknown", watched->unknown);
     json_count(json, "between_processes", watched->cross_process);
+    json_count(json, "spun", watched->spun);
     json_close(json, '}');
 }
 

@@ -240,8 +240,8 @@ static bool is_limited(const struct printer *printer, const void *state)
     if (short_threads(report) || !is_own(report))
         return short_threads(report) != 0;
     return report->watched.late || report->watched.waited || report->watched.reused ||
-           report->watched.unknown || totals->exhausted || totals->evicted || totals->early ||
-           totals->merged;
+           report->watched.unknown || sharing_spins(report) || totals->exhausted ||
+           totals->evicted || totals->early || totals->merged;
 }
 
 static void print_item(struct printer *printer, const char *format, uint64_t count)
@@ -277,6 +277,11 @@ static void print_limits(struct printer *printer, const void *state)
     print_item(printer, "touches of memory that was freed since another thread had used it: %s",
                report->watched.reused);
     print_item(printer, "touches of which the bytes are not known: %s", report->watched.unknown);
+    print_item(
+        printer,
+        "samples right after a wait by spinning: %s. A line that threads hand over so, and "
+        "use many times in each turn, moves less often than is said here: --exact counts turns",
+        sharing_spins(report) ? report->watched.spun : 0);
     print_item(
         printer,
         "lines that one thread had used, forgotten since memory for histories ran short: %s. "
