@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of `headroom limits`: the command line (limits.c), the loops of what is named on it (limits_loops.c), what is
- * written of them (limits_report.c).
+ * printed about them (limits_report.c).
  *
  * Functions that return bool say in the error why not.
  */

@@ -222,8 +222,8 @@ static void print_shares(struct printer *printer, const struct profile_ceiling_r
     if (run->named && !printer->profile->ceiling_loops_count)
         print_add(
             line, sizeof line,
-            "No sample was in an innermost loop of that name, or at that line: it may be called "
-            "otherwise, or take little time. Without --loop, those that take most are tried.");
+            "No sample was in an innermost loop of that name, or at that line: it may have another "
+            "name, or take little time. Without --loop, those that take most are tried.");
     else
         say_shares(line, sizeof line, printer->profile, run);
     double second = ceiling_variant_bound(printer->profile, "l2"),
