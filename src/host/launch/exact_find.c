@@ -91,7 +91,8 @@ enum launch_outcome launch_exact_find(struct launch_exact_engine *engine, char *
     if (reason) {
         snprintf(error, LAUNCH_ERROR_BYTES, "%s",
                  EXACT_BUILT ? "the exact engine is missing in ../lib/headroom/exact beside this "
-                               "headroom; install headroom again."
+                               "headroom; install headroom again, or run 'make' where it was "
+                               "built: 'make run' builds only what it needs itself."
                              : "the exact engine was not built with this headroom, because "
                                "Valgrind's headers and libraries were not found; as root: apt "
                                "install valgrind, or name the place of another Valgrind (meson "
