@@ -555,6 +555,30 @@ static void counters_that_do_not_add_up_are_told(void **state)
     }
 }
 
+/* One of fifty is what a short run may happen to have; ten of them, and one in a hundred of many, are not. */
+static void incomplete_contexts_are_told_where_they_are_many(void **state)
+{
+    static const struct {
+        unsigned samples, broken;
+        bool is_told;
+    } cases[] = {
+        {50, 0, false}, {50, 1, false}, {50, 10, true}, {1000, 9, false}, {1000, 20, true}};
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct log log;
+        log_begin(&log);
+        struct thread thread = thread_begin(&log, 1, 100);
+        log_contexts(&thread);
+        for (unsigned n = 0; n < cases[i].samples; n++)
+            log_sample(&thread, DETECT_DEAD, 3, true);
+        thread.slot->counters.broken_stacks = cases[i].broken;
+        thread_end(&log, &thread);
+        struct profile *profile = import_and_read(&log, NULL);
+        assert_int_equal(is_degraded(profile, "outer callers are missing"), cases[i].is_told);
+        profile_free(profile);
+        log_free(&log);
+    }
+}
+
 static void lost_counters_are_rebuilt_from_records(void **state)
 {
     struct log log;
@@ -2713,6 +2737,7 @@ int main(void)
         cmocka_unit_test(unknown_modules_keep_name_and_offset),
         cmocka_unit_test(killed_in_mid_sample_is_unfinished),
         cmocka_unit_test(counters_that_do_not_add_up_are_told),
+        cmocka_unit_test(incomplete_contexts_are_told_where_they_are_many),
         cmocka_unit_test(lost_counters_are_rebuilt_from_records),
         cmocka_unit_test(nonsense_records_are_counted),
         cmocka_unit_test(frames_are_ordered_and_gaps_counted),

@@ -399,6 +399,18 @@ static void walk_ends_at_return_address_zero(void **state)
     assert_int_equal(world.count, 1);
 }
 
+static void walk_ends_where_a_caller_without_table_has_no_frame_pointer(void **state)
+{
+    struct world world;
+    world_three_frames(&world);
+    world.words[9] = 0x5000; /* called from outside of the table, rbp 0 */
+    assert_int_equal(world_walk(&world, 16), UNWIND_GUESSED);
+    assert_int_equal(world.count, 3);
+    world.words[8] = 8;
+    assert_int_equal(world_walk(&world, 16), UNWIND_BROKEN);
+    assert_int_equal(world.count, 3);
+}
+
 static void walk_breaks_without_table_or_frame_pointer(void **state)
 {
     struct world world;
@@ -852,6 +864,45 @@ static void frame_pointers_bridge_code_without_tables(void **state)
     munmap((void *)code, 4096);
 }
 
+/* ud2; ret: nothing on the stack, and rbp is the caller's, whatever that has in it. */
+static const unsigned char leaf_code[] = {0x0f, 0x0b, 0xc3};
+
+static void on_leaf(int number, siginfo_t *info, void *context_pointer)
+{
+    ucontext_t *context = context_pointer;
+    context->uc_mcontext.gregs[REG_RBP] = 1; /* no frame pointer in any case */
+    walk_from(context, &outer_walk);
+}
+
+/* Returns behind the leaf's trap with the rbp that it had. */
+static void on_leaf_and_back(int number, siginfo_t *info, void *context_pointer)
+{
+    ucontext_t *context = context_pointer;
+    greg_t rbp = context->uc_mcontext.gregs[REG_RBP];
+    on_leaf(number, info, context_pointer);
+    context->uc_mcontext.gregs[REG_RBP] = rbp;
+    context->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static void leaves_without_tables_are_left_by_their_return_address(void **state)
+{
+    void (*code)(void) =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(code, MAP_FAILED);
+    memcpy((void *)code, leaf_code, sizeof leaf_code);
+    assert_int_equal(mprotect((void *)code, 4096, PROT_READ | PROT_EXEC), 0);
+    install(SIGILL, on_leaf_and_back, 0);
+    memset(&outer_walk, 0, sizeof outer_walk);
+    code();
+    signal(SIGILL, SIG_DFL);
+    assert_int_equal(outer_walk.frames[0].ip, (uint64_t)code);
+    assert_true(outer_walk.count > 1);
+    assert_in_range(outer_walk.frames[1].ip,
+                    (uint64_t)leaves_without_tables_are_left_by_their_return_address,
+                    (uint64_t)leaves_without_tables_are_left_by_their_return_address + 2000);
+    munmap((void *)code, 4096);
+}
+
 static NOINLINE void measure_walks(void)
 {
     enum { WALKS = 2000 };
@@ -905,6 +956,7 @@ int main(void)
         cmocka_unit_test(walk_ends_in_a_ring_of_signal_frames),
         cmocka_unit_test(walk_looks_callers_up_by_the_call),
         cmocka_unit_test(walk_ends_at_return_address_zero),
+        cmocka_unit_test(walk_ends_where_a_caller_without_table_has_no_frame_pointer),
         cmocka_unit_test(walk_breaks_without_table_or_frame_pointer),
         cmocka_unit_test(workload_has_the_hard_forms),
         cmocka_unit_test(every_instruction_unwinds),
@@ -913,6 +965,7 @@ int main(void)
         cmocka_unit_test(signal_frames_are_known_by_their_code),
         cmocka_unit_test(thread_stacks_are_complete),
         cmocka_unit_test(frame_pointers_bridge_code_without_tables),
+        cmocka_unit_test(leaves_without_tables_are_left_by_their_return_address),
         cmocka_unit_test(deep_stacks_take_few_reads),
     };
     return cmocka_run_group_tests(tests, load_own_tables, NULL);

@@ -125,7 +125,7 @@ enum unwind_end {
     UNWIND_COMPLETE,  /* reached the outermost frame */
     UNWIND_TRUNCATED, /* more frames than fit */
     UNWIND_BROKEN,    /* missing table, unreadable stack, or no progress */
-    UNWIND_GUESSED,   /* reached the outermost frame, some step by the frame-pointer fallback */
+    UNWIND_GUESSED,   /* reached the outermost frame, some step without a table */
 };
 
 /*
@@ -134,7 +134,8 @@ enum unwind_end {
  * - 1, except the frame interrupted by a signal frame (looked up as it is).
  * Where a table has nothing: a signal frame is known by its code (mov $15,%eax;
  * syscall), else rbp is tried as frame pointer, believed only if it points
- * above sp at something like a return address. The stack pointer must rise from
+ * above sp at something like a return address; else, of a leaf, the word at sp. A caller
+ * whose rbp is 0 is the outermost frame. The stack pointer must rise from
  * frame to frame, but for signal frames (alternate stacks), of which at most
  * 32 are crossed. Count is written even when the end is not COMPLETE.
  *

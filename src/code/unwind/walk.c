@@ -246,6 +246,41 @@ static enum step step_by_frame_pointer(struct walker *walker)
     return STEP_CALLER;
 }
 
+/*
+ * Written in assembly, as the start and end code of programs and libraries is, with nothing on the stack but
+ * its return address: all registers but the stack pointer are the caller's.
+ */
+static enum step step_from_leaf(struct walker *walker)
+{
+    uint64_t sp = walker->general[BASE_RSP], return_address;
+    if (!walker->exact || !read_word(walker, sp, &return_address) ||
+        !follows_call(walker, return_address))
+        return STEP_FAILED;
+    walker->general[BASE_RSP] = sp + sizeof return_address;
+    walker->ip = return_address;
+    walker->exact = false;
+    walker->guessed = true;
+    return STEP_CALLER;
+}
+
+/* The ABI has the outermost frame's rbp be 0 (System V, x86-64, 3.4.1): the dynamic linker's entry has no table. */
+static bool is_marked_outermost(const struct walker *walker)
+{
+    return !walker->exact && is_known(walker, BASE_RBP) && !walker->general[BASE_RBP];
+}
+
+static enum step step_without_table(struct walker *walker)
+{
+    if (is_sigreturn(walker))
+        return step_signal(walker, walker->general[BASE_RSP] + GREGS_OFFSET);
+    if (is_marked_outermost(walker)) {
+        walker->guessed = true;
+        return STEP_OUTERMOST;
+    }
+    enum step step = step_by_frame_pointer(walker);
+    return step == STEP_FAILED ? step_from_leaf(walker) : step;
+}
+
 /* ---- the walk --------------------------------------------------------------------------- */
 
 static struct unwind_frame describe(struct walker *walker, struct unwind_module *module)
@@ -267,11 +302,7 @@ static enum step step_to_caller(struct walker *walker, const struct unwind_modul
     if (module->table &&
         unwind_table_find(module->table, walker->ip - !walker->exact - module->bias, &row))
         step = step_by_row(walker, &row);
-    if (step != STEP_NO_RULE)
-        return step;
-    if (is_sigreturn(walker))
-        return step_signal(walker, walker->general[BASE_RSP] + GREGS_OFFSET);
-    return step_by_frame_pointer(walker);
+    return step == STEP_NO_RULE ? step_without_table(walker) : step;
 }
 
 enum unwind_end unwind_walk(const struct base_registers *registers, unwind_find_module *find,

@@ -234,6 +234,12 @@ static bool tell_damage(struct import_gather *gather, const struct accounts *acc
     return good;
 }
 
+/* Below one in a hundred the reader could not see the difference; one or two that a short run happens to have say nothing. */
+static bool is_worth_saying(uint64_t part, uint64_t whole)
+{
+    return profile_share((double)part, (double)whole, (double)whole).low >= 0.01;
+}
+
 static bool tell_quality(struct import_gather *gather, const struct accounts *accounts)
 {
     struct profile *profile = gather->profile;
@@ -243,18 +249,17 @@ static bool tell_quality(struct import_gather *gather, const struct accounts *ac
         traps += accounts->kinds[i].traps;
     uint64_t contexts = sum->stored + traps;
     bool good = true;
-    /* Below one in a hundred the reader could not see the difference. */
-    if (sum->broken_stacks && percent(sum->broken_stacks, contexts) >= 1)
+    if (is_worth_saying(sum->broken_stacks, contexts))
         good = good && import_degraded(profile,
                                        "%.0f %% of the calling contexts are incomplete: "
                                        "outer callers are missing",
                                        fmin(100, percent(sum->broken_stacks, contexts)));
-    if (sum->ambiguous_traps && percent(sum->ambiguous_traps, traps + sum->ambiguous_traps) >= 1)
+    if (is_worth_saying(sum->ambiguous_traps, traps + sum->ambiguous_traps))
         good = good && import_degraded(profile,
                                        "for %.0f %% of the traps the instruction could not be "
                                        "identified with certainty: these are left out",
                                        percent(sum->ambiguous_traps, traps + sum->ambiguous_traps));
-    if (sum->agent_traps && percent(sum->agent_traps, traps + sum->agent_traps) >= 1)
+    if (is_worth_saying(sum->agent_traps, traps + sum->agent_traps))
         good =
             good && import_degraded(profile,
                                     "%.0f %% of the traps were headroom's own code touching what "
