@@ -4,6 +4,7 @@
  * has by then, is not the one that was published. What a thread does that publishes an address and traps at it later is done here by
  * hand: heap_watch, and heap_generation before and after.
  */
+#include "agent/budget.h"
 #include "agent/heap.h"
 
 #include <setjmp.h>
@@ -226,6 +227,47 @@ static void few_blocks_of_a_place_are_kept(void **state)
     assert_in_range(nodes_kept, 4000, 8192);
 }
 
+/* ---- the time that recording takes ------------------------------------------------------------ */
+
+/* A program that allocates at new places all the time, from `now` on; what recording their blocks costs. */
+static uint64_t spent_until(uint64_t end, uint64_t cost, uint64_t *full_again, uint64_t now)
+{
+    uint64_t spent = 0;
+    for (; now < end; now += 1000)
+        if (budget_allows(*full_again, now, 0)) {
+            now += cost;
+            spent += cost;
+            *full_again = budget_spend(*full_again, now, cost);
+        }
+    return spent;
+}
+
+static void recording_takes_its_share_of_the_time(void **state)
+{
+    static const uint64_t costs[] = {5000, 100000};
+    const uint64_t start = UINT64_C(1) << 40, time = 8 * BUDGET_BUCKET;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t full_again = 0;
+        uint64_t spent = spent_until(start + time, costs[i], &full_again, start);
+        assert_in_range(spent, time / BUDGET_SHARE,
+                        (time + BUDGET_BUCKET) / BUDGET_SHARE + costs[i]);
+    }
+}
+
+/* Who has had many waits; a full bucket has one for everybody. */
+static void places_with_many_wait_for_a_fuller_bucket(void **state)
+{
+    const uint64_t now = UINT64_C(1) << 40, half = now + BUDGET_BUCKET / 2;
+    assert_true(budget_allows(half, now, 0));
+    assert_true(budget_allows(half, now, BUDGET_PARTS / 2 - 1));
+    assert_false(budget_allows(half, now, BUDGET_PARTS / 2));
+    assert_false(budget_allows(now + BUDGET_BUCKET, now, 0));
+    assert_true(budget_allows(0, now, BUDGET_PARTS_MOST));
+    assert_true(budget_allows(now, now, BUDGET_PARTS_MOST));
+    assert_int_equal(budget_spend(0, now, UINT64_MAX) - now,
+                     (uint64_t)BUDGET_COST_MOST * BUDGET_SHARE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +281,8 @@ int main(void)
         cmocka_unit_test(watching_ends),
         cmocka_unit_test(an_equal_generation_means_the_same_block),
         cmocka_unit_test(few_blocks_of_a_place_are_kept),
+        cmocka_unit_test(recording_takes_its_share_of_the_time),
+        cmocka_unit_test(places_with_many_wait_for_a_fuller_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

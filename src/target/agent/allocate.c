@@ -26,6 +26,7 @@
  * program that allocates much.
  */
 #include "agent/agent.h"
+#include "agent/budget.h"
 #include "agent/heap.h"
 
 #include <asm/unistd.h>
@@ -41,7 +42,6 @@
 
 enum {
     OVERHEAD_BYTES = 64,   /* added to each size: small blocks are the more frequent */
-    COST_SHARE = 256,      /* recording may take one part in so many of the time */
     LATER_BYTES = 1 << 16, /* until it is asked again whether there is anything to record */
     EARLY_BYTES = 8192,
     EARLY_ALIGNMENT = 16,
@@ -49,14 +49,8 @@ enum {
     SITES_BITS = 12,
     SITES = 1 << SITES_BITS,
     SITES_A_TICK = 256, /* looked at: all of them in 16 ticks */
-    PARTS = 64,         /* of the bucket: for each block that a site has had recorded */
-    PARTS_MOST = 48,
-    COST_MOST = 1 << 17, /* charged for one block: a longer time is somebody else's turn */
 };
 static const uint64_t interval_most = UINT64_C(1) << 50, never = UINT64_C(1) << 62;
-/* Time stamps, some tenths of a second: recording has its part of them, two milliseconds, to spend at once. As programs begin they allocate
-   much that they keep, and each context is a new one, which takes long. */
-static const uint64_t bucket = UINT64_C(1) << 31;
 
 /* Of each thread; all zero at first. */
 static __thread struct clock {
@@ -74,7 +68,7 @@ static _Atomic uint64_t usual_interval; /* some thread's: for those that begin *
 /* By hash of a caller and a size, two of the same hash are one: is the next block there recorded? */
 enum { SITE_OPEN, SITE_CLOSED, SITE_CLOSED_FOR_EVER };
 static uint8_t sites[SITES];
-static uint8_t times[SITES];        /* blocks recorded there, PARTS_MOST at most */
+static uint8_t times[SITES];        /* blocks recorded there, BUDGET_PARTS_MOST at most */
 static _Atomic uint64_t full_again; /* time stamp at which the bucket is full */
 static _Atomic uint32_t next_site;  /* that a tick looks at */
 
@@ -242,7 +236,7 @@ static void draw(void)
 /* So that the next one comes when this one's cost is a small part of the time that has passed. */
 static void adjust(uint64_t began)
 {
-    uint64_t now = time_stamp(), due = (now - began) * COST_SHARE, passed = began - own.last;
+    uint64_t now = time_stamp(), due = (now - began) * BUDGET_SHARE, passed = began - own.last;
     if (passed < due)
         own.interval = passed < due / 2 ? own.interval * 2 : own.interval + own.interval / 4;
     else
@@ -270,19 +264,16 @@ static void close_all(void)
 /* May a block be recorded where so many were? */
 static bool is_affordable(uint8_t count, uint64_t now)
 {
-    uint64_t full = atomic_load_explicit(&full_again, memory_order_relaxed);
-    uint64_t missing = full > now ? (full - now) / COST_SHARE : 0;
-    return missing + (count + UINT64_C(1)) * (bucket / PARTS) <= bucket;
+    return budget_allows(atomic_load_explicit(&full_again, memory_order_relaxed), now, count);
 }
 
 static void spend(uint64_t began, uint64_t now)
 {
-    uint64_t cost = now - began < COST_MOST ? now - began : COST_MOST;
-    uint64_t full = atomic_load_explicit(&full_again, memory_order_relaxed), later;
-    do
-        later = (full > now ? full : now) + cost * COST_SHARE;
-    while (!atomic_compare_exchange_weak_explicit(&full_again, &full, later, memory_order_relaxed,
-                                                  memory_order_relaxed));
+    uint64_t full = atomic_load_explicit(&full_again, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&full_again, &full,
+                                                  budget_spend(full, now, now - began),
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
 }
 
 /* Who closes an open site may record its block. */
@@ -297,7 +288,7 @@ static bool take_site(uint8_t *site)
 static void return_site(uint8_t *site)
 {
     uint8_t *count = &times[site - sites], now = __atomic_load_n(count, __ATOMIC_RELAXED);
-    if (now < PARTS_MOST)
+    if (now < BUDGET_PARTS_MOST)
         __atomic_store_n(count, ++now, __ATOMIC_RELAXED);
     if (is_affordable(now, time_stamp()))
         __atomic_store_n(site, SITE_OPEN, __ATOMIC_RELAXED);
