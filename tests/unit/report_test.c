@@ -1424,6 +1424,32 @@ static void source_lines_are_quoted_unless_newer(void **state)
     unlink(source_path);
 }
 
+/* Each line of a file is itself, in whatever order they are asked for. */
+static void source_lines_are_found(void **state)
+{
+    enum { LINES = 1000 };
+    struct source_cache sources = {.enabled = true};
+    char line[32], expected[32];
+    strcpy(source_path, "/tmp/headroom-source-XXXXXX");
+    FILE *file = fdopen(mkstemp(source_path), "w");
+    assert_non_null(file);
+    for (unsigned i = 1; i <= LINES; i++)
+        fprintf(file, "%.*sline %u%s", (int)(i % 7), "      ", i, i < LINES ? "\n" : "");
+    fclose(file);
+    for (uint32_t i = 0; i < LINES; i++) {
+        uint32_t number = i * 389 % LINES + 1;
+        snprintf(expected, sizeof expected, "line %u", number);
+        assert_true(source_line(&sources, source_path, number, line, sizeof line));
+        assert_string_equal(line, expected);
+    }
+    assert_false(source_line(&sources, source_path, LINES + 1, line, sizeof line));
+    assert_false(source_line(&sources, source_path, LINES + 100, line, sizeof line));
+    assert_false(source_line(&sources, source_path, UINT32_MAX, line, sizeof line));
+    assert_false(source_line(&sources, source_path, 0, line, sizeof line));
+    source_free(&sources);
+    unlink(source_path);
+}
+
 /* The first pair's advice in JSON is the one that the text report prints. */
 static void advises(struct profile *profile, const struct report_options *options, const char *id,
                     const char *says)
@@ -2888,6 +2914,7 @@ int main(void)
         cmocka_unit_test(reuse_lines_stay_within_the_width),
         cmocka_unit_test(waste_and_reuse_share_a_profile),
         cmocka_unit_test(source_lines_are_quoted_unless_newer),
+        cmocka_unit_test(source_lines_are_found),
         cmocka_unit_test(advice_follows_the_evidence),
         cmocka_unit_test(few_samples_suggest_nothing),
         cmocka_unit_test(parts_of_few_samples_are_of_the_reuses),

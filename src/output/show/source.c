@@ -14,12 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGEST_FILE_BYTES = 32 << 20, FILES_MAX = 512 };
+enum {
+    LARGEST_FILE_BYTES = 32 << 20,
+    FILES_MAX = 512,
+    LINES_A_MARK =
+        64, /* a list of all findings asks for tens of thousands of lines, some files have hundreds of thousands */
+};
 
 struct source_file {
     const char *path; /* the profile's */
     char *text;       /* NULL: cannot be shown */
     size_t bytes;
+    uint32_t *marks; /* where lines 1, 1 + LINES_A_MARK, ... begin */
+    size_t marks_count, marks_capacity;
 };
 
 static char *read_whole(int descriptor, size_t bytes)
@@ -61,6 +68,37 @@ int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes)
     return -1;
 }
 
+/* Marks that do not fit into memory are left out: only finding a line takes longer then. */
+static void mark_lines(struct source_file *file)
+{
+    const char *at = file->text, *end = file->text + file->bytes;
+    for (size_t line = 0; at && at < end; line++) {
+        if (line % LINES_A_MARK == 0 &&
+            !UTIL_PUSH(file->marks, file->marks_count, file->marks_capacity,
+                       (uint32_t)(at - file->text)))
+            return;
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+}
+
+/* NULL: there are not so many. */
+static const char *start_of_line(const struct source_file *file, uint32_t line)
+{
+    const char *at = file->text, *end = file->text + file->bytes;
+    size_t before = line - 1, mark = before / LINES_A_MARK;
+    if (file->marks_count) {
+        mark = mark < file->marks_count ? mark : file->marks_count - 1;
+        at += file->marks[mark];
+        before -= mark * LINES_A_MARK;
+    }
+    for (; before && at; before--) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    return at && at < end ? at : NULL;
+}
+
 static void load(const struct source_cache *cache, struct source_file *file)
 {
     int descriptor = source_open(file->path, cache->not_newer_than_ns, &file->bytes);
@@ -68,6 +106,8 @@ static void load(const struct source_cache *cache, struct source_file *file)
         return;
     file->text = read_whole(descriptor, file->bytes);
     close(descriptor);
+    if (file->text)
+        mark_lines(file);
 }
 
 static const struct source_file *find(struct source_cache *cache, const char *path)
@@ -93,12 +133,8 @@ bool source_line(struct source_cache *cache, const char *path, uint32_t line, ch
     const struct source_file *file = find(cache, path);
     if (!file || !file->text)
         return false;
-    const char *at = file->text, *end = file->text + file->bytes;
-    for (uint32_t i = 1; i < line && at; i++) {
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
-    if (!at || at >= end)
+    const char *at = start_of_line(file, line), *end = file->text + file->bytes;
+    if (!at)
         return false;
     while (at < end && (*at == ' ' || *at == '\t'))
         at++;
@@ -117,7 +153,9 @@ bool source_line(struct source_cache *cache, const char *path, uint32_t line, ch
 
 void source_free(struct source_cache *cache)
 {
-    for (size_t i = 0; i < cache->count; i++)
+    for (size_t i = 0; i < cache->count; i++) {
         free(cache->files[i].text);
+        free(cache->files[i].marks);
+    }
     free(cache->files);
 }
