@@ -27,6 +27,18 @@ static void quote_hidden(struct json *json, const char *text, size_t bytes)
     fprintf(json->out, "\\u%04x", code);
 }
 
+/* How many bytes of text are written as they are. */
+static size_t plain_bytes(const char *text)
+{
+    const char *at = text;
+    for (size_t bytes; *at && *at != '"' && *at != '\\'; at += bytes) {
+        bytes = name_utf8(at);
+        if (bytes == 0 || !name_shows(at, bytes))
+            break;
+    }
+    return (size_t)(at - text);
+}
+
 /* Invalid bytes become U+FFFD; quotes, backslashes and what name_shows refuses are escaped. */
 void json_quote(struct json *json, const char *text)
 {
@@ -36,16 +48,19 @@ void json_quote(struct json *json, const char *text)
     }
     putc('"', json->out);
     while (*text) {
-        size_t bytes = name_utf8(text);
+        size_t bytes = plain_bytes(text);
+        fwrite(text, 1, bytes, json->out);
+        text += bytes;
+        if (!*text)
+            break;
+        bytes = name_utf8(text);
         if (bytes == 0) {
             json_raw(json, "\\ufffd");
             bytes = 1;
         } else if (*text == '"' || *text == '\\') {
             fprintf(json->out, "\\%c", *text);
-        } else if (!name_shows(text, bytes)) {
-            quote_hidden(json, text, bytes);
         } else {
-            fwrite(text, 1, bytes, json->out);
+            quote_hidden(json, text, bytes);
         }
         text += bytes;
     }
