@@ -106,6 +106,19 @@ static uint64_t *grown(void)
     return block;
 }
 
+__attribute__((noinline)) static void *my_malloc(size_t bytes)
+{
+    void *block = malloc(bytes); /* @wrapper */
+    return block ? memset(block, 1, bytes) : NULL;
+}
+
+__attribute__((noinline)) static uint64_t *wrapped(void)
+{
+    uint64_t *block = my_malloc(WORDS * 8);
+    kept = block;
+    return block;
+}
+
 static uint64_t *aligned(void)
 {
     void *block = NULL;
@@ -152,6 +165,8 @@ int main(int count, char **arguments)
         repeat(again() + 3, rounds);
     else if (strcmp(mode, "grown") == 0)
         sweep(grown(), rounds);
+    else if (strcmp(mode, "wrapped") == 0)
+        sweep(wrapped(), rounds);
     else if (strcmp(mode, "once") == 0)
         repeat(once(rounds / 30) + 2, rounds);
     else if (strcmp(mode, "aligned") == 0)

@@ -251,3 +251,12 @@ bool name_before_program(const char *function)
             return true;
     return false;
 }
+
+bool name_wraps_malloc(const char *function)
+{
+    static const char *const parts[] = {"malloc", "calloc", "realloc", "mem_alloc", "memalloc"};
+    for (size_t i = 0; function && i < BASE_COUNT(parts); i++)
+        if (strcasestr(function, parts[i]))
+            return true;
+    return false;
+}

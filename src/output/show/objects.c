@@ -148,7 +148,20 @@ struct objects_found objects_of_pair(const struct objects *objects, const struct
 
 /* ---- for people --------------------------------------------------------------------------------- */
 
-/* "f (x.c:12)": the program's own code that asked for the memory, or what is innermost. */
+/* The program's own code that asked for the memory, or what is innermost. Where a program has all of its memory from one function,
+   which says nothing, that function's caller. */
+static const struct profile_frame *asked_for(const struct places *places, uint32_t context)
+{
+    const struct profile_frame *frames = places->profile->frames;
+    uint32_t own = places->own[places->place_of[context]], at = own;
+    while (at && name_wraps_malloc(frames[places->items[at].class].function))
+        at = places->own[places->items[at].parent];
+    bool found = at && !places->system[places->items[at].class] &&
+                 !name_before_program(frames[places->items[at].class].function);
+    return &frames[places->items[found ? at : own].class];
+}
+
+/* "f (x.c:12)" */
 static void add_allocation(const struct printer *printer, uint32_t context, char *line,
                            size_t bytes)
 {
@@ -156,8 +169,7 @@ static void add_allocation(const struct printer *printer, uint32_t context, char
     char name[NAME_BYTES], shortened[NAME_BYTES], place[TEXT_BYTES];
     if (!context)
         return;
-    uint32_t own = places->own[places->place_of[context]];
-    const struct profile_frame *frame = &printer->profile->frames[places->items[own].class];
+    const struct profile_frame *frame = asked_for(places, context);
     print_function(printer, frame, name);
     name_shorten(name, NAME_COLUMNS, shortened);
     print_place(printer, frame->file, frame->line, place);
