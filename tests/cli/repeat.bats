@@ -306,7 +306,7 @@ P
     local sharing=$(dirname "$HEADROOM")/tests/programs/sharing line
     line=$(grep -n '@writes' "$(dirname "$BATS_TEST_FILENAME")/../programs/sharing.c" | head -1 | cut -d: -f1)
     for case in ww true padded; do
-        deep --rate 1000 -- "$sharing" $case 300
+        deep --rate 1000 -- "$sharing" $case 0.4s
         cp err $case.text
         "$HEADROOM" report --format json run.headroom >$case.json
         grep -q '^headroom: running the command once more to find cache lines that threads take' $case.text

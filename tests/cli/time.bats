@@ -158,7 +158,7 @@ int main(void)
         next[i / 256][i % 256] = i * 2654435761u >> 26;
     for (unsigned i = 0; i < sizeof text; i++)
         text[i] = i * 40503u >> 8;
-    for (unsigned i = 0; i < 150000; i++)
+    for (unsigned i = 0; i < 600000; i++)
         state = step_through(state);
     printf("%u\n", state);
 }
