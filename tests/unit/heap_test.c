@@ -4,7 +4,7 @@
  * has by then, is not the one that was published. What a thread does that publishes an address and traps at it later is done here by
  * hand: heap_watch, and heap_generation before and after.
  */
-#include "agent/budget.h"
+#include "agent/allowance.h"
 #include "agent/heap.h"
 
 #include <setjmp.h>
@@ -234,10 +234,10 @@ static uint64_t spent_until(uint64_t end, uint64_t cost, uint64_t *full_again, u
 {
     uint64_t spent = 0;
     for (; now < end; now += 1000)
-        if (budget_allows(*full_again, now, 0)) {
+        if (allowance_suffices(*full_again, now, 0)) {
             now += cost;
             spent += cost;
-            *full_again = budget_spend(*full_again, now, cost);
+            *full_again = allowance_spend(*full_again, now, cost);
         }
     return spent;
 }
@@ -245,27 +245,27 @@ static uint64_t spent_until(uint64_t end, uint64_t cost, uint64_t *full_again, u
 static void recording_takes_its_share_of_the_time(void **state)
 {
     static const uint64_t costs[] = {5000, 100000};
-    const uint64_t start = UINT64_C(1) << 40, time = 8 * BUDGET_BUCKET;
+    const uint64_t start = UINT64_C(1) << 40, time = 8 * ALLOWANCE_BUCKET;
     for (size_t i = 0; i < 2; i++) {
         uint64_t full_again = 0;
         uint64_t spent = spent_until(start + time, costs[i], &full_again, start);
-        assert_in_range(spent, time / BUDGET_SHARE,
-                        (time + BUDGET_BUCKET) / BUDGET_SHARE + costs[i]);
+        assert_in_range(spent, time / ALLOWANCE_SHARE,
+                        (time + ALLOWANCE_BUCKET) / ALLOWANCE_SHARE + costs[i]);
     }
 }
 
 /* Who has had many waits; a full bucket has one for everybody. */
 static void places_with_many_wait_for_a_fuller_bucket(void **state)
 {
-    const uint64_t now = UINT64_C(1) << 40, half = now + BUDGET_BUCKET / 2;
-    assert_true(budget_allows(half, now, 0));
-    assert_true(budget_allows(half, now, BUDGET_PARTS / 2 - 1));
-    assert_false(budget_allows(half, now, BUDGET_PARTS / 2));
-    assert_false(budget_allows(now + BUDGET_BUCKET, now, 0));
-    assert_true(budget_allows(0, now, BUDGET_PARTS_MOST));
-    assert_true(budget_allows(now, now, BUDGET_PARTS_MOST));
-    assert_int_equal(budget_spend(0, now, UINT64_MAX) - now,
-                     (uint64_t)BUDGET_COST_MOST * BUDGET_SHARE);
+    const uint64_t now = UINT64_C(1) << 40, half = now + ALLOWANCE_BUCKET / 2;
+    assert_true(allowance_suffices(half, now, 0));
+    assert_true(allowance_suffices(half, now, ALLOWANCE_PARTS / 2 - 1));
+    assert_false(allowance_suffices(half, now, ALLOWANCE_PARTS / 2));
+    assert_false(allowance_suffices(now + ALLOWANCE_BUCKET, now, 0));
+    assert_true(allowance_suffices(0, now, ALLOWANCE_PARTS_MOST));
+    assert_true(allowance_suffices(now, now, ALLOWANCE_PARTS_MOST));
+    assert_int_equal(allowance_spend(0, now, UINT64_MAX) - now,
+                     (uint64_t)ALLOWANCE_COST_MOST * ALLOWANCE_SHARE);
 }
 
 int main(void)

@@ -555,7 +555,7 @@ static void counters_that_do_not_add_up_are_told(void **state)
     }
 }
 
-/* One of fifty is what a short run may happen to have; ten of them, and one in a hundred of many, are not. */
+/* One of fifty is what a short run may happen to have; ten of fifty are not, nor are two in a hundred of many. */
 static void incomplete_contexts_are_told_where_they_are_many(void **state)
 {
     static const struct {

@@ -186,7 +186,7 @@ static bool world_read(void *context, uint64_t address, void *out, size_t bytes)
 static bool world_find(void *context, uint64_t ip, struct unwind_module *module)
 {
     struct world *world = context;
-    if (ip < 0x1000 || ip >= 0x2000)
+    if (ip < 0x1000 || ip >= 0x2800)
         return false;
     *module = (struct unwind_module){.table = &world->table, .bias = 0, .id = 5};
     return true;
@@ -403,10 +403,14 @@ static void walk_ends_where_a_caller_without_table_has_no_frame_pointer(void **s
 {
     struct world world;
     world_three_frames(&world);
-    world.words[9] = 0x5000; /* called from outside of the table, rbp 0 */
+    world.words[9] = 0x2100; /* called by what the table has not; rbp is 0 there */
     assert_int_equal(world_walk(&world, 16), UNWIND_GUESSED);
     assert_int_equal(world.count, 3);
     world.words[8] = 8;
+    assert_int_equal(world_walk(&world, 16), UNWIND_BROKEN);
+    assert_int_equal(world.count, 3);
+    world.words[8] = 0;
+    world.words[9] = 0x5000; /* by code of no module */
     assert_int_equal(world_walk(&world, 16), UNWIND_BROKEN);
     assert_int_equal(world.count, 3);
 }
@@ -867,19 +871,13 @@ static void frame_pointers_bridge_code_without_tables(void **state)
 /* ud2; ret: nothing on the stack, and rbp is the caller's, whatever that has in it. */
 static const unsigned char leaf_code[] = {0x0f, 0x0b, 0xc3};
 
+/* Walks with an rbp that is no frame pointer, and returns behind the trap with the one that was. */
 static void on_leaf(int number, siginfo_t *info, void *context_pointer)
 {
     ucontext_t *context = context_pointer;
-    context->uc_mcontext.gregs[REG_RBP] = 1; /* no frame pointer in any case */
-    walk_from(context, &outer_walk);
-}
-
-/* Returns behind the leaf's trap with the rbp that it had. */
-static void on_leaf_and_back(int number, siginfo_t *info, void *context_pointer)
-{
-    ucontext_t *context = context_pointer;
     greg_t rbp = context->uc_mcontext.gregs[REG_RBP];
-    on_leaf(number, info, context_pointer);
+    context->uc_mcontext.gregs[REG_RBP] = 1;
+    walk_from(context, &outer_walk);
     context->uc_mcontext.gregs[REG_RBP] = rbp;
     context->uc_mcontext.gregs[REG_RIP] += 2;
 }
@@ -891,7 +889,7 @@ static void leaves_without_tables_are_left_by_their_return_address(void **state)
     assert_ptr_not_equal(code, MAP_FAILED);
     memcpy((void *)code, leaf_code, sizeof leaf_code);
     assert_int_equal(mprotect((void *)code, 4096, PROT_READ | PROT_EXEC), 0);
-    install(SIGILL, on_leaf_and_back, 0);
+    install(SIGILL, on_leaf, 0);
     memset(&outer_walk, 0, sizeof outer_walk);
     code();
     signal(SIGILL, SIG_DFL);

@@ -135,7 +135,7 @@ enum unwind_end {
  * Where a table has nothing: a signal frame is known by its code (mov $15,%eax;
  * syscall), else rbp is tried as frame pointer, believed only if it points
  * above sp at something like a return address; else, of a leaf, the word at sp. A caller
- * whose rbp is 0 is the outermost frame. The stack pointer must rise from
+ * in a module with a table whose rbp is 0 is the outermost frame. The stack pointer must rise from
  * frame to frame, but for signal frames (alternate stacks), of which at most
  * 32 are crossed. Count is written even when the end is not COMPLETE.
  *

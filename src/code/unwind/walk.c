@@ -263,17 +263,21 @@ static enum step step_from_leaf(struct walker *walker)
     return STEP_CALLER;
 }
 
-/* The ABI has the outermost frame's rbp be 0 (System V, x86-64, 3.4.1): the dynamic linker's entry has no table. */
-static bool is_marked_outermost(const struct walker *walker)
+/*
+ * The ABI has the outermost frame's rbp be 0 (System V, x86-64, 3.4.1): the dynamic linker's entry has no row in its table.
+ * Code of just-in-time compilers, which has no table at all, may have anything in rbp.
+ */
+static bool is_marked_outermost(const struct walker *walker, const struct unwind_module *module)
 {
-    return !walker->exact && is_known(walker, BASE_RBP) && !walker->general[BASE_RBP];
+    return module->table && !walker->exact && is_known(walker, BASE_RBP) &&
+           !walker->general[BASE_RBP];
 }
 
-static enum step step_without_table(struct walker *walker)
+static enum step step_without_row(struct walker *walker, const struct unwind_module *module)
 {
     if (is_sigreturn(walker))
         return step_signal(walker, walker->general[BASE_RSP] + GREGS_OFFSET);
-    if (is_marked_outermost(walker)) {
+    if (is_marked_outermost(walker, module)) {
         walker->guessed = true;
         return STEP_OUTERMOST;
     }
@@ -302,7 +306,7 @@ static enum step step_to_caller(struct walker *walker, const struct unwind_modul
     if (module->table &&
         unwind_table_find(module->table, walker->ip - !walker->exact - module->bias, &row))
         step = step_by_row(walker, &row);
-    return step == STEP_NO_RULE ? step_without_table(walker) : step;
+    return step == STEP_NO_RULE ? step_without_row(walker, module) : step;
 }
 
 enum unwind_end unwind_walk(const struct base_registers *registers, unwind_find_module *find,

@@ -48,7 +48,7 @@ bool name_walks_memory(const char *function);
 /* Is it one of the families of printf and scanf: vsnprintf, __isoc99_sscanf, __printf_chk? Not my_printf. NULL: no. */
 bool name_formats(const char *function);
 
-/* Is it by its name one that asks for memory on behalf of its callers, such as xmalloc, sqlite3MemMalloc, jv_mem_alloc? NULL: no. */
+/* Does its name say that it allocates memory for its callers, as xmalloc, sqlite3MemMalloc and jv_mem_alloc do? NULL: no. */
 bool name_wraps_malloc(const char *function);
 
 #endif

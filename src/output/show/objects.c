@@ -148,8 +148,8 @@ struct objects_found objects_of_pair(const struct objects *objects, const struct
 
 /* ---- for people --------------------------------------------------------------------------------- */
 
-/* The program's own code that asked for the memory, or what is innermost. Where a program has all of its memory from one function,
-   which says nothing, that function's caller. */
+/* The program's own code that asked for the memory, or what is innermost. A program's own malloc, from which it may have
+   all of its memory, says nothing: its caller then. */
 static const struct profile_frame *asked_for(const struct places *places, uint32_t context)
 {
     const struct profile_frame *frames = places->profile->frames;

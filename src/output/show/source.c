@@ -14,12 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    LARGEST_FILE_BYTES = 32 << 20,
-    FILES_MAX = 512,
-    LINES_A_MARK =
-        64, /* a list of all findings asks for tens of thousands of lines, some files have hundreds of thousands */
-};
+/* Lists of all findings quote tens of thousands of lines, and some files have hundreds of thousands: hence the marks. */
+enum { LARGEST_FILE_BYTES = 32 << 20, FILES_MAX = 512, LINES_A_MARK = 64 };
 
 struct source_file {
     const char *path; /* the profile's */
@@ -68,18 +64,22 @@ int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes)
     return -1;
 }
 
+/* The start of the line after `at`; NULL: none. */
+static const char *next_line(const char *at, const char *end)
+{
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    return newline && newline + 1 < end ? newline + 1 : NULL;
+}
+
 /* Marks that do not fit into memory are left out: only finding a line takes longer then. */
 static void mark_lines(struct source_file *file)
 {
     const char *at = file->text, *end = file->text + file->bytes;
-    for (size_t line = 0; at && at < end; line++) {
+    for (size_t line = 0; at; line++, at = next_line(at, end))
         if (line % LINES_A_MARK == 0 &&
             !UTIL_PUSH(file->marks, file->marks_count, file->marks_capacity,
                        (uint32_t)(at - file->text)))
             return;
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
 }
 
 /* NULL: there are not so many. */
@@ -92,11 +92,9 @@ static const char *start_of_line(const struct source_file *file, uint32_t line)
         at += file->marks[mark];
         before -= mark * LINES_A_MARK;
     }
-    for (; before && at; before--) {
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
-    return at && at < end ? at : NULL;
+    for (; before && at; before--)
+        at = next_line(at, end);
+    return at;
 }
 
 static void load(const struct source_cache *cache, struct source_file *file)

@@ -26,7 +26,7 @@
  * program that allocates much.
  */
 #include "agent/agent.h"
-#include "agent/budget.h"
+#include "agent/allowance.h"
 #include "agent/heap.h"
 
 #include <asm/unistd.h>
@@ -68,7 +68,7 @@ static _Atomic uint64_t usual_interval; /* some thread's: for those that begin *
 /* By hash of a caller and a size, two of the same hash are one: is the next block there recorded? */
 enum { SITE_OPEN, SITE_CLOSED, SITE_CLOSED_FOR_EVER };
 static uint8_t sites[SITES];
-static uint8_t times[SITES];        /* blocks recorded there, BUDGET_PARTS_MOST at most */
+static uint8_t times[SITES];        /* blocks recorded there, ALLOWANCE_PARTS_MOST at most */
 static _Atomic uint64_t full_again; /* time stamp at which the bucket is full */
 static _Atomic uint32_t next_site;  /* that a tick looks at */
 
@@ -236,7 +236,7 @@ static void draw(void)
 /* So that the next one comes when this one's cost is a small part of the time that has passed. */
 static void adjust(uint64_t began)
 {
-    uint64_t now = time_stamp(), due = (now - began) * BUDGET_SHARE, passed = began - own.last;
+    uint64_t now = time_stamp(), due = (now - began) * ALLOWANCE_SHARE, passed = began - own.last;
     if (passed < due)
         own.interval = passed < due / 2 ? own.interval * 2 : own.interval + own.interval / 4;
     else
@@ -264,14 +264,14 @@ static void close_all(void)
 /* May a block be recorded where so many were? */
 static bool is_affordable(uint8_t count, uint64_t now)
 {
-    return budget_allows(atomic_load_explicit(&full_again, memory_order_relaxed), now, count);
+    return allowance_suffices(atomic_load_explicit(&full_again, memory_order_relaxed), now, count);
 }
 
 static void spend(uint64_t began, uint64_t now)
 {
     uint64_t full = atomic_load_explicit(&full_again, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&full_again, &full,
-                                                  budget_spend(full, now, now - began),
+                                                  allowance_spend(full, now, now - began),
                                                   memory_order_relaxed, memory_order_relaxed))
         continue;
 }
@@ -288,7 +288,7 @@ static bool take_site(uint8_t *site)
 static void return_site(uint8_t *site)
 {
     uint8_t *count = &times[site - sites], now = __atomic_load_n(count, __ATOMIC_RELAXED);
-    if (now < BUDGET_PARTS_MOST)
+    if (now < ALLOWANCE_PARTS_MOST)
         __atomic_store_n(count, ++now, __ATOMIC_RELAXED);
     if (is_affordable(now, time_stamp()))
         __atomic_store_n(site, SITE_OPEN, __ATOMIC_RELAXED);
