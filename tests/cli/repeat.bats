@@ -321,7 +321,9 @@ def symptoms(name):
 for name, advice in ("ww", "sharing.apart"), ("true", "sharing.same"):
     (finding, symptom), = symptoms(name)
     assert finding["cause"][0]["line"] == int(sys.argv[1]), finding["cause"]
-    assert symptom["exact"] and symptom["share"] == 1 and symptom["object"]["name"] == "shared", symptom
+    # But for what main hands to the threads it starts and joins: a few of some millions, however long the program ran.
+    others = round(symptom["seen"] * (1 - symptom["share"]))
+    assert symptom["exact"] and others < 100 and symptom["object"]["name"] == "shared", symptom
     assert symptom["advice"]["id"] == advice and symptom["advice"]["evidence"] == "exact", symptom
     assert finding["kinds"][0] == "sharing" and finding["evidence"] == "exact" and not finding["weak"], finding
     gain = finding["gain"]
