@@ -86,6 +86,7 @@ static void start(struct shadow *shadow, struct maps *maps, uint32_t ids, float 
 
 static void stop(struct shadow *shadow, struct maps *maps)
 {
+    assert_true(shadow_check(shadow, 0, LIMIT));
     shadow_free(shadow);
     assert_int_equal(maps->live, 0);
 }

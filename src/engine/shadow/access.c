@@ -82,27 +82,14 @@ static inline void read_unread(struct shadow *shadow, uint64_t address, uint32_t
     if (!unread)
         return;
     *store &= ~(unread << SHADOW_ID_BITS);
-    if (word != SHADOW_MIXED) {
+    if (!shadow_is_mixed(word)) {
         pair_of(shadow, word, id)->dead += count_bits(unread);
         return;
     }
-    const uint32_t *ids = &shadow->store_ids[address & ~UINT64_C(3)];
+    const uint32_t *ids = shadow_ids_of(&shadow->stores, address & ~UINT64_C(3), word);
     for (uint32_t i = 0; i < 4; i++)
         if (unread >> i & 1)
             pair_of(shadow, ids[i], id)->dead++;
-}
-
-/* Gives the bytes of `part` an id; returns the unit's new word. ids: of the unit's first byte. */
-static inline uint32_t set_part(uint32_t word, uint32_t *ids, uint32_t part, uint32_t id)
-{
-    if (part == 15 || word == id)
-        return id;
-    if (word != SHADOW_MIXED)
-        shadow_spread(ids, word);
-    for (uint32_t i = 0; i < 4; i++)
-        if (part >> i & 1)
-            ids[i] = id;
-    return SHADOW_MIXED;
 }
 
 /* ---- part -------------------------------------------------------------------------- */
@@ -124,9 +111,9 @@ SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, struct acc
 {
     uint32_t id = access.id;
     struct shadow_record *record = shadow_record_of(shadow, address);
-    uint32_t unit = address >> 2 & 1, word = record->load[unit], *ids = &shadow->load_ids[address];
-    uint32_t former = shadow_former(word, ids, bytes);
-    if (former == SHADOW_MIXED)
+    uint32_t unit = address >> 2 & 1, word = record->load[unit];
+    uint32_t former = shadow_former(word, &shadow->loads, address, bytes);
+    if (shadow_is_mixed(former))
         return false;
     uint64_t loaded = 0;
     unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
@@ -135,7 +122,7 @@ SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, struct acc
           waste_of(shadow, former, bytes, loaded, shadow_cut(value, bytes)));
     memcpy(at, &value, bytes);
     read_unread(shadow, address, &record->store[unit], id, shadow_part_of(address, bytes));
-    record->load[unit] = shadow_mark(word, ids, address, bytes, access.mark);
+    record->load[unit] = shadow_mark(shadow, &shadow->loads, word, address, bytes, access.mark);
     return true;
 }
 
@@ -144,14 +131,14 @@ SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, struct ac
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t unit = address >> 2 & 1, store = record->store[unit], word = store & SHADOW_ID_MASK;
-    uint32_t *ids = &shadow->store_ids[address], former = shadow_former(word, ids, bytes);
+    uint32_t former = shadow_former(word, &shadow->stores, address, bytes);
     uint32_t part = shadow_part_of(address, bytes), unread = store >> SHADOW_ID_BITS & ~part;
-    if (former == SHADOW_MIXED)
+    if (shadow_is_mixed(former))
         return false;
     struct shadow_waste waste =
         waste_of(shadow, former, bytes, shadow_cut(before, bytes), shadow_cut(value, bytes));
     count_stored(shadow, access, former, bytes, waste, count_bits(store >> SHADOW_ID_BITS & part));
-    record->store[unit] = shadow_mark(word, ids, address, bytes, access.mark) |
+    record->store[unit] = shadow_mark(shadow, &shadow->stores, word, address, bytes, access.mark) |
                           (unread | (access.mark ? part : 0)) << SHADOW_ID_BITS;
     return true;
 }
@@ -164,7 +151,7 @@ static inline bool load_whole(struct shadow *shadow, uint64_t address, struct ac
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t low = record->load[0], high = record->load[1], id = access.id;
     uint64_t loaded = record->loaded;
-    if (low == SHADOW_MIXED || high == SHADOW_MIXED)
+    if (shadow_is_mixed(low) || shadow_is_mixed(high))
         return false;
     if (low == high) {
         count(shadow, low, id, 8, waste_of(shadow, low, 8, loaded, value));
@@ -186,7 +173,7 @@ static inline bool store_whole(struct shadow *shadow, uint64_t address, struct a
     uint32_t low = record->store[0] & SHADOW_ID_MASK, high = record->store[1] & SHADOW_ID_MASK;
     uint32_t dead_low = count_bits(record->store[0] >> SHADOW_ID_BITS);
     uint32_t dead_high = count_bits(record->store[1] >> SHADOW_ID_BITS);
-    if (low == SHADOW_MIXED || high == SHADOW_MIXED)
+    if (shadow_is_mixed(low) || shadow_is_mixed(high))
         return false;
     if (low == high) {
         struct shadow_waste waste = waste_of(shadow, low, 8, before, value);
@@ -274,7 +261,7 @@ static inline bool is_uniform(const struct block *block, uint32_t *former)
     const uint32_t *words = block->former;
     uint32_t first = words[(uint32_t)__builtin_ctz(block->touched) >> 2];
     *former = first;
-    return first != SHADOW_MIXED && (words[0] == first || !part_of(block, 0)) &&
+    return !shadow_is_mixed(first) && (words[0] == first || !part_of(block, 0)) &&
            (words[1] == first || !part_of(block, 1)) && (words[2] == first || !part_of(block, 2)) &&
            (words[3] == first || !part_of(block, 3));
 }
@@ -282,12 +269,12 @@ static inline bool is_uniform(const struct block *block, uint32_t *former)
 /* Sorts the bytes by former access. */
 static void judge_mixed(struct shadow *shadow, const struct block *block)
 {
-    const uint32_t *each = block->is_store ? shadow->store_ids : shadow->load_ids;
+    const struct shadow_cells *cells = block->is_store ? &shadow->stores : &shadow->loads;
     uint32_t former[16];
     for (uint32_t unit = 0; unit < 4; unit++) {
         uint32_t word = block->former[unit], *ids = &former[4 * unit];
-        if (word == SHADOW_MIXED && part_of(block, unit))
-            memcpy(ids, &each[block->address + 4 * unit], 4 * sizeof *ids);
+        if (shadow_is_mixed(word) && part_of(block, unit))
+            memcpy(ids, shadow_ids_of(cells, block->address, word), 4 * sizeof *ids);
         else
             ids[0] = ids[1] = ids[2] = ids[3] = word;
     }
@@ -326,8 +313,8 @@ SHADOW_INLINE void mark_loaded(struct shadow *shadow, struct shadow_record *reco
 {
     uint32_t part = part_of(block, unit), word = block->former[unit];
     if (part && word != block->access.mark)
-        record[unit >> 1].load[unit & 1] =
-            set_part(word, &shadow->load_ids[block->address + 4 * unit], part, block->access.mark);
+        record[unit >> 1].load[unit & 1] = shadow_set_part(
+            shadow, &shadow->loads, word, block->address + 4 * unit, part, block->access.mark);
 }
 
 /* now: the words of both records; only touched bytes matter. */
@@ -364,8 +351,8 @@ SHADOW_INLINE void mark_stored(struct shadow *shadow, struct shadow_record *reco
     uint32_t part = part_of(block, unit), *store = &record[unit >> 1].store[unit & 1];
     uint32_t unread = *store >> SHADOW_ID_BITS & ~part;
     if (part)
-        *store = set_part(*store & SHADOW_ID_MASK, &shadow->store_ids[block->address + 4 * unit],
-                          part, block->access.mark) |
+        *store = shadow_set_part(shadow, &shadow->stores, *store & SHADOW_ID_MASK,
+                                 block->address + 4 * unit, part, block->access.mark) |
                  (unread | (block->access.mark ? part : 0)) << SHADOW_ID_BITS;
 }
 
@@ -421,9 +408,9 @@ static inline bool is_joined(const struct shadow *shadow, const uint32_t first[2
 {
     uint32_t a = first[0] & SHADOW_ID_MASK, b = first[1] & SHADOW_ID_MASK;
     uint32_t c = second[0] & SHADOW_ID_MASK, d = second[1] & SHADOW_ID_MASK;
-    if (a == b && a == c && a == d && a != SHADOW_MIXED)
+    if (a == b && a == c && a == d && !shadow_is_mixed(a))
         return (shadow->elements[a] & ~SHADOW_FLOAT) > 8;
-    if (a == SHADOW_MIXED || b == SHADOW_MIXED || c == SHADOW_MIXED || d == SHADOW_MIXED)
+    if (shadow_is_mixed(a) || shadow_is_mixed(b) || shadow_is_mixed(c) || shadow_is_mixed(d))
         return true;
     return ((a == c || a == d) && (shadow->elements[a] & ~SHADOW_FLOAT) > 8) ||
            ((b == c || b == d) && (shadow->elements[b] & ~SHADOW_FLOAT) > 8);
@@ -574,7 +561,7 @@ static void store(struct shadow *shadow, uint64_t address, struct access access,
 static inline bool is_separate(const struct shadow *shadow, uint32_t word)
 {
     word &= SHADOW_ID_MASK;
-    return word != SHADOW_MIXED && (shadow->elements[word] & ~SHADOW_FLOAT) <= 8;
+    return !shadow_is_mixed(word) && (shadow->elements[word] & ~SHADOW_FLOAT) <= 8;
 }
 
 static inline bool load_step(struct shadow *shadow, uint64_t address, uint32_t id,

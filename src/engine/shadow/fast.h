@@ -118,34 +118,71 @@ SHADOW_INLINE void shadow_add(struct shadow_entry *entry, bool differs, uint32_t
     *(uint64_t *)((unsigned char *)entry + WASTE + differs * sizeof(uint64_t)) += bytes;
 }
 
-/* From one id to one a byte, the same. */
-SHADOW_INLINE void shadow_spread(uint32_t *ids, uint32_t id)
+/* word: without bits above the id, here and below. */
+SHADOW_INLINE bool shadow_is_mixed(uint32_t word)
 {
-    ids[0] = ids[1] = ids[2] = ids[3] = id;
+    return word >= SHADOW_MIXED;
 }
 
-/* The former access of all bytes of a part; SHADOW_MIXED: they have several. */
-SHADOW_INLINE uint32_t shadow_former(uint32_t word, const uint32_t *ids, uint32_t bytes)
+/* Of a mixed unit: the ids of its bytes from the address on. */
+SHADOW_INLINE uint32_t *shadow_ids_of(const struct shadow_cells *cells, uint64_t address,
+                                      uint32_t word)
 {
-    if (word != SHADOW_MIXED)
+    const uint64_t outside_region = ~((UINT64_C(1) << SHADOW_REGION_SHIFT) - 1);
+    return &cells->ids[(address & (outside_region | 3)) + 4 * (uint64_t)(word - SHADOW_MIXED)];
+}
+
+/* From one id to one a byte, the same; the new word. */
+SHADOW_INLINE uint32_t shadow_mix(struct shadow *shadow, struct shadow_cells *cells,
+                                  uint64_t address, uint32_t id)
+{
+    struct shadow_region *region = &cells->regions[address >> SHADOW_REGION_SHIFT];
+    uint32_t word = SHADOW_MIXED + (region->free ? region->free - 1 : region->taken);
+    uint32_t *ids = shadow_ids_of(cells, address & ~UINT64_C(3), word);
+    if (region->free)
+        region->free = ids[0];
+    else
+        region->taken++;
+    ids[0] = ids[1] = ids[2] = ids[3] = id;
+    shadow->celled[address >> SHADOW_CELLED_SHIFT] = true;
+    return word;
+}
+
+/* The unit is not mixed any more. */
+SHADOW_INLINE void shadow_unmix(struct shadow_cells *cells, uint64_t address, uint32_t word)
+{
+    struct shadow_region *region = &cells->regions[address >> SHADOW_REGION_SHIFT];
+    *shadow_ids_of(cells, address & ~UINT64_C(3), word) = region->free;
+    region->free = word - SHADOW_MIXED + 1;
+}
+
+/* The former access of all bytes of a part; SHADOW_MIXED or more: they have several. */
+SHADOW_INLINE uint32_t shadow_former(uint32_t word, const struct shadow_cells *cells,
+                                     uint64_t address, uint32_t bytes)
+{
+    if (!shadow_is_mixed(word))
         return word;
+    const uint32_t *ids = shadow_ids_of(cells, address, word);
     if (bytes == 4)
         return ids[0] == ids[1] && ids[0] == ids[2] && ids[0] == ids[3] ? ids[0] : SHADOW_MIXED;
     return bytes == 2 && ids[0] != ids[1] ? SHADOW_MIXED : ids[0];
 }
 
 /* Gives an access inside a unit its id; the new word. */
-SHADOW_INLINE uint32_t shadow_mark(uint32_t word, uint32_t *ids, uint64_t address, uint32_t bytes,
-                                   uint32_t id)
+SHADOW_INLINE uint32_t shadow_mark(struct shadow *shadow, struct shadow_cells *cells, uint32_t word,
+                                   uint64_t address, uint32_t bytes, uint32_t id)
 {
+    if (bytes == 4 && shadow_is_mixed(word))
+        shadow_unmix(cells, address, word);
     if (bytes == 4 || word == id)
         return id;
-    if (word != SHADOW_MIXED)
-        shadow_spread(ids - (address & 3), word);
+    if (!shadow_is_mixed(word))
+        word = shadow_mix(shadow, cells, address, word);
+    uint32_t *ids = shadow_ids_of(cells, address, word);
     ids[0] = id;
     if (bytes == 2)
         ids[1] = id;
-    return SHADOW_MIXED;
+    return word;
 }
 
 /* Must parts of elements be looked at? */
@@ -197,8 +234,8 @@ enum {
 /* Has every byte the same former access, and was each, or none, unread? */
 SHADOW_INLINE bool shadow_is_simple(uint32_t former, uint32_t state)
 {
-    return former != SHADOW_MIXED && (state == 0 || ((state & SHADOW_UNREAD) == SHADOW_UNREAD &&
-                                                     (state & SHADOW_ID_MASK) != SHADOW_MIXED));
+    return !shadow_is_mixed(former) && (state == 0 || ((state & SHADOW_UNREAD) == SHADOW_UNREAD &&
+                                                       !shadow_is_mixed(state & SHADOW_ID_MASK)));
 }
 
 /* What is not simple is in no entry. former: with group and mark. */
@@ -298,12 +335,12 @@ SHADOW_INLINE bool shadow_judge(struct shadow *shadow, uint32_t former, uint32_t
 }
 
 /* The state that a load of a part of a unit finds; store: the unit's word. */
-SHADOW_INLINE uint32_t shadow_state_of_part(uint32_t store, const uint32_t *store_ids,
-                                            uint32_t part, uint32_t bytes)
+SHADOW_INLINE uint32_t shadow_state_of_part(uint32_t store, const struct shadow_cells *cells,
+                                            uint64_t address, uint32_t part, uint32_t bytes)
 {
     uint32_t unread = store & part, stored = store & SHADOW_ID_MASK;
-    if (stored == SHADOW_MIXED && unread)
-        stored = shadow_former(stored, store_ids, bytes);
+    if (shadow_is_mixed(stored) && unread)
+        stored = shadow_former(stored, cells, address, bytes);
     if (bytes > 1 && unread && SHADOW_RARE(unread != part))
         stored = SHADOW_MIXED;
     return unread ? stored | SHADOW_UNREAD : 0;
@@ -320,7 +357,7 @@ SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *
 {
     uint32_t *words = shadow_words_of(record, address, bytes), *stores = words + SHADOW_STORE_WORD;
     uint32_t *loads = words + SHADOW_LOAD_WORD, word = loads[0];
-    uint32_t *ids = &shadow->load_ids[address], former = word, state;
+    uint32_t former = word, state;
     uint32_t part = bytes >= 4 ? SHADOW_UNREAD : shadow_part_of(address, bytes) << SHADOW_ID_BITS;
     uint32_t store = stores[0], other = shadow_alone(stores[1]);
     if (bytes == 8) {
@@ -331,8 +368,8 @@ SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *
     } else if (bytes == 4 && !(how & SHADOW_FETCH)) {
         state = store & SHADOW_UNREAD ? store : 0;
     } else {
-        former = shadow_former(word, ids, bytes);
-        state = shadow_state_of_part(store, &shadow->store_ids[address], part, bytes);
+        former = shadow_former(word, &shadow->loads, address, bytes);
+        state = shadow_state_of_part(store, &shadow->stores, address, part, bytes);
     }
     unsigned char *at = (unsigned char *)words + (bytes == 8 ? 0 : address & (4 - bytes));
     uint64_t now;
@@ -344,8 +381,10 @@ SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *
         stores[1] = other & ~part;
         loads[0] = id;
         loads[1] = shadow_alone(id);
+    } else if (bytes == 4 && !(how & SHADOW_FETCH)) {
+        loads[0] = id; /* it was not mixed */
     } else {
-        loads[0] = shadow_mark(word, ids, address, bytes, id);
+        loads[0] = shadow_mark(shadow, &shadow->loads, word, address, bytes, id);
     }
     return true;
 }
@@ -356,13 +395,14 @@ SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record 
 {
     uint32_t *stores = shadow_words_of(record, address, bytes) + SHADOW_STORE_WORD;
     uint32_t store = stores[0];
-    uint32_t *ids = &shadow->store_ids[address], word = store & SHADOW_ID_MASK, former = word;
+    uint32_t word = store & SHADOW_ID_MASK, former = word;
     uint32_t part = bytes >= 4 ? SHADOW_UNREAD : shadow_part_of(address, bytes) << SHADOW_ID_BITS;
     uint32_t state = store & part;
     if (bytes == 8 && SHADOW_RARE(stores[1] != store))
         return false;
-    if (bytes < 4 || (bytes == 4 && how & SHADOW_FETCH))
-        former = shadow_former(word, ids, bytes);
+    bool in_unit = bytes < 4 || (bytes == 4 && how & SHADOW_FETCH);
+    if (in_unit)
+        former = shadow_former(word, &shadow->stores, address, bytes);
     if (bytes < 4) {
         if (bytes > 1 && state && SHADOW_RARE(state != part))
             return false;
@@ -375,8 +415,11 @@ SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record 
     if (bytes == 8) {
         stores[0] = id | SHADOW_UNREAD;
         stores[1] = shadow_alone(id | SHADOW_UNREAD);
-    } else
-        stores[0] = shadow_mark(word, ids, address, bytes, id) | part | (store & SHADOW_UNREAD);
+    } else {
+        uint32_t marked =
+            in_unit ? shadow_mark(shadow, &shadow->stores, word, address, bytes, id) : id;
+        stores[0] = marked | part | (store & SHADOW_UNREAD);
+    }
     return true;
 }
 
@@ -385,11 +428,13 @@ SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record 
 /* Of a location whose slot is not known yet: is it not drawn? Then the slot is known from now on. */
 bool shadow_is_first_left_out(struct shadow *shadow, uint64_t address);
 
-/* Has any of these bytes of a unit an id? word: without bits above it. */
-SHADOW_INLINE bool shadow_has_id(uint32_t word, const uint32_t *ids, uint32_t bytes)
+/* Has any of these bytes of a unit an id? */
+SHADOW_INLINE bool shadow_has_id(uint32_t word, const struct shadow_cells *cells, uint64_t address,
+                                 uint32_t bytes)
 {
-    if (word != SHADOW_MIXED)
+    if (!shadow_is_mixed(word))
         return word != 0;
+    const uint32_t *ids = shadow_ids_of(cells, address, word);
     return bytes == 4   ? (ids[0] | ids[1] | ids[2] | ids[3]) != 0
            : bytes == 2 ? (ids[0] | ids[1]) != 0
                         : ids[0] != 0;
@@ -403,9 +448,8 @@ SHADOW_INLINE bool shadow_finds_none(const struct shadow *shadow, uint64_t addre
     uint32_t unit = address >> 2 & 1, stored = record->store[unit];
     uint32_t part = shadow_part_of(address, bytes) << SHADOW_ID_BITS;
     if (store)
-        return !shadow_has_id(stored & SHADOW_ID_MASK, &shadow->store_ids[address], bytes);
-    return !(stored & part) &&
-           !shadow_has_id(record->load[unit], &shadow->load_ids[address], bytes);
+        return !shadow_has_id(stored & SHADOW_ID_MASK, &shadow->stores, address, bytes);
+    return !(stored & part) && !shadow_has_id(record->load[unit], &shadow->loads, address, bytes);
 }
 
 /*

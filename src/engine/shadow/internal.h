@@ -86,6 +86,23 @@ static inline struct shadow_pair *shadow_pair_of(struct shadow *shadow, uint32_t
                              second);
 }
 
+/* Gives the bytes of `part` an id; returns the unit's new word. address: of the unit's first byte. */
+static inline uint32_t shadow_set_part(struct shadow *shadow, struct shadow_cells *cells,
+                                       uint32_t word, uint64_t address, uint32_t part, uint32_t id)
+{
+    if (part == 15 && shadow_is_mixed(word))
+        shadow_unmix(cells, address, word);
+    if (part == 15 || word == id)
+        return id;
+    if (!shadow_is_mixed(word))
+        word = shadow_mix(shadow, cells, address, word);
+    uint32_t *ids = shadow_ids_of(cells, address, word);
+    for (uint32_t i = 0; i < 4; i++)
+        if (part >> i & 1)
+            ids[i] = id;
+    return word;
+}
+
 bool shadow_pairs_init(struct shadow *shadow);
 void shadow_pairs_free(struct shadow *shadow);
 bool shadow_pairs_check(const struct shadow *shadow);

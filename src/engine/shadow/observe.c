@@ -76,17 +76,16 @@ static void see(struct shadow *shadow, enum shadow_kind kind, uint32_t first, ui
     shadow->observer.seen(shadow->observer.context, kind, first, second, address);
 }
 
-static uint32_t former_of(uint32_t word, const uint32_t *ids, uint64_t address)
+static uint32_t former_of(uint32_t word, const struct shadow_cells *cells, uint64_t address)
 {
-    word &= SHADOW_ID_MASK;
-    return word == SHADOW_MIXED ? ids[address] : word;
+    return shadow_former(word & SHADOW_ID_MASK, cells, address, 1);
 }
 
 void shadow_observe_load(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                          const uint8_t *value)
 {
     const struct shadow_record *record = shadow_record_of(shadow, address);
-    uint32_t former = former_of(record->load[address >> 2 & 1], shadow->load_ids, address);
+    uint32_t former = former_of(record->load[address >> 2 & 1], &shadow->loads, address);
     const uint8_t *loaded = (const uint8_t *)&record->loaded + (address & 7);
     one_less(shadow);
     if (former && is_waste(shadow, former, address, bytes, loaded, value))
@@ -97,7 +96,7 @@ void shadow_observe_store(struct shadow *shadow, uint64_t address, uint32_t id, 
                           const uint8_t *before, const uint8_t *value)
 {
     uint32_t word = shadow_record_of(shadow, address)->store[address >> 2 & 1];
-    uint32_t former = former_of(word, shadow->store_ids, address);
+    uint32_t former = former_of(word, &shadow->stores, address);
     one_less(shadow);
     if (!former)
         return;

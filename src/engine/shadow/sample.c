@@ -161,10 +161,13 @@ void shadow_sample_reset(struct shadow *shadow)
 /* ---- accesses ---------------------------------------------------------------------------------- */
 
 /* The word of a mixed unit becomes 0 if none of its bytes has a former access any more. */
-static void simplify(uint32_t *word, const uint32_t *ids)
+static void simplify(uint32_t *word, struct shadow_cells *cells, uint64_t address)
 {
-    if (*word == SHADOW_MIXED && !(ids[0] | ids[1] | ids[2] | ids[3]))
-        *word = 0;
+    if (!shadow_is_mixed(*word & SHADOW_ID_MASK) ||
+        shadow_has_id(*word & SHADOW_ID_MASK, cells, address, 4))
+        return;
+    shadow_unmix(cells, address, *word & SHADOW_ID_MASK);
+    *word = 0;
 }
 
 /* What does that wait for that is left in the location from when it was drawn? What was loaded for the next load, what was stored for the
@@ -175,8 +178,8 @@ static uint32_t awaited(struct shadow *shadow, uint64_t location)
     for (uint64_t at = location << SHADOW_LOCATION_SHIFT, unit = 0; unit < 4; unit++, at += 4) {
         struct shadow_record *record = shadow_record_of(shadow, at);
         uint32_t *store = &record->store[unit & 1], *load = &record->load[unit & 1];
-        simplify(store, &shadow->store_ids[at]);
-        simplify(load, &shadow->load_ids[at]);
+        simplify(store, &shadow->stores, at);
+        simplify(load, &shadow->loads, at);
         stores |= *store;
         loads |= *load | (*store & SHADOW_UNREAD);
     }

@@ -42,9 +42,9 @@
  * unbiased; it may be below zero (modulo 2^64).
  * Counts are kept apart by groups, to which slots belong in turn from round to round: the variance is estimated from their differences.
  *
- * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked, and
- * where single bytes of a unit have different former accesses 4 bytes a byte more (for loads and
- * stores each); 32 bytes a pair in a hash table, in front of which two small tables hold
+ * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked; 16 bytes more (for loads and
+ * stores each) for every unit of four whose bytes have different former accesses, at most as many at a time as
+ * there ever were in 64 MiB; 32 bytes a pair in a hash table, in front of which two small tables hold
  * what was met lately. Maps are reserved once and touched as needed.
  *
  * Freestanding; no locks: one struct shadow is used by one thread at a time.
@@ -75,15 +75,34 @@ struct shadow_memory {
 
 /*
  * Eight bytes of memory in two units of four, at base + address / 8 * 24. A unit's word: id of the last
- * store (load) of its bytes in the low 28 bits; SHADOW_MIXED: every byte has an id of its own in
- * store_ids (load_ids). Top 4 bits of `store`: bit i: byte i of the unit was stored and not loaded since.
+ * store (load) of its bytes in the low 28 bits; from SHADOW_MIXED on: every byte has an id of its own in a cell,
+ * whose number is the rest. Top 4 bits of `store`: bit i: byte i of the unit was stored and not loaded since.
  */
 struct shadow_record {
     uint64_t loaded; /* what the last load of each byte yielded */
     uint32_t store[2];
     uint32_t load[2];
 };
-enum { SHADOW_MIXED = (1 << SHADOW_ID_BITS) - 1 };
+enum { SHADOW_MIXED = SHADOW_IDS_MAX };
+
+/*
+ * Cells of the mixed units, ids of four bytes each. Few units are mixed in most programs, but they lie all over their memory: so a cell
+ * is taken when it is needed, from those of a region of memory, and given back when all bytes have one id again. A region has as
+ * many cells as units, and a number tells those of one region apart, so that cells never run out.
+ */
+enum { SHADOW_REGION_SHIFT = 26, SHADOW_CELLED_SHIFT = 12 };
+_Static_assert((UINT64_C(4) << SHADOW_ID_BITS) - UINT64_C(4) * SHADOW_MIXED ==
+                   UINT64_C(1) << SHADOW_REGION_SHIFT,
+               "as many numbers as units");
+struct shadow_cells {
+    uint32_t
+        *ids; /* those of a region begin where one id for each byte of what is below it would end */
+    struct shadow_region {
+        uint32_t taken; /* the first so many were ever taken */
+        uint32_t
+            free; /* 1 + number of one that was given back, 0: none; the next is named likewise by its first id */
+    } * regions;
+};
 
 /*
  * Counts in bytes. (store, store): waste and use as silent stores, dead: dead stores' waste.
@@ -178,9 +197,10 @@ struct shadow_event {
 enum { SHADOW_EVENT_PAIR = 0, SHADOW_EVENTS_AT_ONCE = 3 };
 
 struct shadow {
-    unsigned char *base;            /* record of address 0 */
-    uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
-    uint8_t *elements;              /* by id: element of the access */
+    unsigned char *base; /* record of address 0 */
+    struct shadow_cells loads, stores;
+    uint8_t *celled;   /* by 4 KiB of memory: were cells taken there? */
+    uint8_t *elements; /* by id: element of the access */
     struct shadow_entry (*entries)[2];
     struct shadow_pair (*lately)[2];
     struct shadow_pair leaving[SHADOW_LEAVING];
@@ -332,7 +352,7 @@ void shadow_order_pairs(struct shadow *shadow);
 /* After a fork: what was counted is the parent's. Memory of what happened stays. */
 void shadow_reset_counts(struct shadow *shadow);
 
-/* True if pairs and records are consistent in [start, end): for tests. */
+/* True if pairs and records are consistent in [start, end), and no cell of a region that lies in it is lost: for tests. */
 bool shadow_check(const struct shadow *shadow, uint64_t start, uint64_t end);
 
 #endif
