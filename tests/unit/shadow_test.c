@@ -1491,6 +1491,44 @@ static void forgetting_much_clears_pages(void **state)
     stop(&shadow, &maps);
 }
 
+/* Units next to each other, in two regions of memory: their cells have the same number, and are not the same. */
+static void regions_have_cells_of_their_own(void **state)
+{
+    const uint64_t border = UINT64_C(1) << SHADOW_REGION_SHIFT;
+    struct shadow shadow;
+    struct maps maps = {0};
+    struct shadow_memory memory = {maps_map, maps_unmap, maps_clear, &maps};
+    assert_int_equal(shadow_init(&shadow, 2 * border, IDS, 0, &memory), BASE_OK);
+    for (uint32_t id = 1; id < IDS; id++)
+        shadow_define(&shadow, id, 1);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t side = 0; side < 2; side++) {
+            uint64_t unit = side ? border : border - 4;
+            shadow_load_fast(&shadow, unit, 1 + 2 * side, 4, &(uint32_t){0}, false);
+            shadow_load_fast(&shadow, unit + 1, 2 + 2 * side, 1, "", false);
+        }
+        for (uint32_t side = 0; side < 2; side++)
+            for (uint32_t byte = 0; byte < 4; byte++)
+                shadow_load_fast(&shadow, (side ? border : border - 4) + byte, 5 + side, 1, "",
+                                 false);
+        for (uint32_t side = 0; side < 2; side++)
+            assert_int_equal(shadow.loads.regions[side].taken, 1);
+        assert_true(shadow_check(&shadow, 0, 2 * border));
+        shadow_forget(&shadow, border - 64, 128);
+        assert_true(shadow_check(&shadow, 0, 2 * border));
+    }
+    counts_of(&shadow, &counts_a);
+    assert_int_equal(counts_a.fresh_loads, 2 * 8);
+    for (uint32_t first = 1; first <= 4; first++)
+        for (uint32_t second = 5; second <= 6; second++)
+            assert_int_equal(counts_a.pairs[DETECT_LOAD][WASTE][first][second],
+                             (first <= 2) != (second == 5) ? 0
+                             : first % 2                   ? 2 * 3
+                                                           : 2 * 1);
+    shadow_free(&shadow);
+    assert_int_equal(maps.live, 0);
+}
+
 /* The kernel's accesses of any length are the sum of their parts. */
 static void kernel_accesses_may_be_long(void **state)
 {
@@ -1538,6 +1576,7 @@ int main(void)
         cmocka_unit_test(a_refused_merge_ends_counting),
         cmocka_unit_test(addresses_beyond_the_limit_are_left_alone),
         cmocka_unit_test(forgetting_much_clears_pages),
+        cmocka_unit_test(regions_have_cells_of_their_own),
         cmocka_unit_test(kernel_accesses_may_be_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

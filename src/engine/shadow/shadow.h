@@ -87,21 +87,20 @@ enum { SHADOW_MIXED = SHADOW_IDS_MAX };
 
 /*
  * Cells of the mixed units, ids of four bytes each. Few units are mixed in most programs, but they lie all over their memory: so a cell
- * is taken when it is needed, from those of a region of memory, and given back when all bytes have one id again. A region has as
- * many cells as units, and a number tells those of one region apart, so that cells never run out.
+ * is taken when it is needed, from those of a region of memory, and given back at an access to all four bytes, or when they are
+ * forgotten. A region has as many cells as units, and there are as many numbers, so that cells never run out.
  */
 enum { SHADOW_REGION_SHIFT = 26, SHADOW_CELLED_SHIFT = 12 };
 _Static_assert((UINT64_C(4) << SHADOW_ID_BITS) - UINT64_C(4) * SHADOW_MIXED ==
                    UINT64_C(1) << SHADOW_REGION_SHIFT,
                "as many numbers as units");
 struct shadow_cells {
-    uint32_t
-        *ids; /* those of a region begin where one id for each byte of what is below it would end */
-    struct shadow_region {
-        uint32_t taken; /* the first so many were ever taken */
-        uint32_t
-            free; /* 1 + number of one that was given back, 0: none; the next is named likewise by its first id */
-    } * regions;
+    uint32_t *ids;                 /* of a region: from the index that is its address on */
+    struct shadow_region *regions; /* by address >> SHADOW_REGION_SHIFT */
+};
+/* Cells with numbers below `taken` were ever taken. free: 1 + number of one that was given back, 0: none; its first id is the next. */
+struct shadow_region {
+    uint32_t taken, free;
 };
 
 /*
