@@ -163,10 +163,10 @@ void shadow_sample_reset(struct shadow *shadow)
 /* The word of a mixed unit becomes 0 if none of its bytes has a former access any more. */
 static void simplify(uint32_t *word, struct shadow_cells *cells, uint64_t address)
 {
-    if (!shadow_is_mixed(*word & SHADOW_ID_MASK) ||
-        shadow_has_id(*word & SHADOW_ID_MASK, cells, address, 4))
+    uint32_t mixed = *word & SHADOW_ID_MASK;
+    if (!shadow_is_mixed(mixed) || shadow_has_id(mixed, cells, address, 4))
         return;
-    shadow_unmix(cells, address, *word & SHADOW_ID_MASK);
+    shadow_unmix(cells, address, mixed);
     *word = 0;
 }
 

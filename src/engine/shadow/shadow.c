@@ -136,8 +136,8 @@ static void unmix_records(struct shadow *shadow, uint64_t start, uint64_t end)
 {
     for (uint64_t at = start; at < end; at += 4) {
         const struct shadow_record *record = shadow_record_of(shadow, at);
-        uint32_t store = record->store[at >> 2 & 1] & SHADOW_ID_MASK,
-                 load = record->load[at >> 2 & 1];
+        uint32_t unit = at >> 2 & 1;
+        uint32_t store = record->store[unit] & SHADOW_ID_MASK, load = record->load[unit];
         if (shadow_is_mixed(store))
             shadow_unmix(&shadow->stores, at, store);
         if (shadow_is_mixed(load))
@@ -164,7 +164,7 @@ static void forget_cells_of_region(struct shadow *shadow, uint64_t start, uint64
     }
 }
 
-/* Reads nothing by the page where there are no cells: that would back it. */
+/* Neither records nor `celled` are read where there are no cells: reading alone would map their pages. */
 static void forget_cells(struct shadow *shadow, uint64_t start, uint64_t end)
 {
     for (uint64_t at = start, stop; at < end; at = stop) {
@@ -214,7 +214,7 @@ void shadow_forget(struct shadow *shadow, uint64_t address, uint64_t bytes)
 
 /* ---- consistency ------------------------------------------------------------------- */
 
-/* Of cells that were given back, each must have been taken; returns how many, more than were taken if one is not as it should be. */
+/* How many cells of the address's region were given back; UINT32_MAX: among them is one that was never taken, or one twice. */
 static uint32_t count_free(const struct shadow_cells *cells, uint64_t address)
 {
     const struct shadow_region *region = &cells->regions[address >> SHADOW_REGION_SHIFT];

@@ -43,8 +43,8 @@
  * Counts are kept apart by groups, to which slots belong in turn from round to round: the variance is estimated from their differences.
  *
  * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked; 16 bytes more (for loads and
- * stores each) for every unit of four whose bytes have different former accesses, at most as many at a time as
- * there ever were in 64 MiB; 32 bytes a pair in a hash table, in front of which two small tables hold
+ * stores each) for every unit of four whose bytes have different former accesses, which are kept for later ones
+ * of the same 64 MiB; 32 bytes a pair in a hash table, in front of which two small tables hold
  * what was met lately. Maps are reserved once and touched as needed.
  *
  * Freestanding; no locks: one struct shadow is used by one thread at a time.
